@@ -1,0 +1,32 @@
+{#- The body of a change table's model: the rows of the scan window, in SQL Server's shape.
+    Its YAML says what is captured; docs/decisions/0003 tells why it is written as it is. -#}
+{% macro change_table() -%}
+    {{ config(materialized='change_table', full_refresh=false) }}
+    {%- set log = dbt_cdc._log_relation() %}
+    {%- set scan_transactions = dbt_cdc._state_relation('scan_transactions') %}
+    {%- do dbt_cdc._declare_state() %}
+    {%- if execute %}
+        {%- set instance = dbt_cdc._capture_instance(model) %}
+        {%- set window = dbt_cdc.scan_window() %}
+        {%- set window = dbt_cdc._instance_window(instance, window) %}
+{{ dbt_cdc._change_rows(instance, window, log, scan_transactions) }}
+    {%- else -%}
+select 1 as placeholder
+    {%- endif %}
+{%- endmacro %}
+
+
+{#- The raw log: the model of var cdc_log_model or the source of var cdc_log_source. -#}
+{% macro _log_relation() %}
+    {% set log_model = var('cdc_log_model', none) %}
+    {% set log_source = var('cdc_log_source', none) %}
+    {% if log_model %}
+        {% do return(ref(log_model)) %}
+    {% elif log_source is sequence and log_source is not string and log_source | length == 2 %}
+        {% do return(source(log_source[0], log_source[1])) %}
+    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22901, 'no log to capture from',
+        "set vars: {cdc_log_model: <model>} or {cdc_log_source: [<source>, <table>]}"
+    ) %}
+{% endmacro %}

@@ -1,0 +1,67 @@
+{#- Appends the window's rows once, whatever happens: the guard of the INSERT sees rows of the
+    window that are already there, and on Delta makes two writers at once conflict
+    (docs/decisions/0001). The table is made if it is missing and never replaced. -#}
+{% materialization change_table, default %}
+    {% set relation = this.incorporate(type='table') %}
+    {% set instance = dbt_cdc._capture_instance(model) %}
+    {% set window = dbt_cdc._instance_window(instance, dbt_cdc.scan_window()) %}
+
+    {{ run_hooks(pre_hooks) }}
+
+    {% if load_cached_relation(this) is none %}
+        {% call statement('create') -%}
+            {{ dbt_cdc._create_change_table_sql(relation, instance) }}
+        {%- endcall %}
+    {% endif %}
+
+    {% if dbt_cdc._is_building() and window.to_lsn %}
+        {% call statement('main') -%}
+            {{ dbt_cdc._insert_once(
+                relation, compiled_code,
+                'not exists (select 1 from ' ~ relation
+                ~ " where `__$start_lsn` > '" ~ window.previous_lsn ~ "')",
+                probe='`__$update_mask`'
+            ) }}
+        {%- endcall %}
+        {% do dbt_cdc._mark_captured(instance, window) %}
+    {% else %}
+        {% call noop_statement('main', 'OK') -%}
+            -- nothing to capture
+        {%- endcall %}
+    {% endif %}
+
+    {% do persist_docs(relation, model) %}
+    {{ run_hooks(post_hooks) }}
+    {% do return({'relations': [relation]}) %}
+{% endmaterialization %}
+
+
+{% macro _create_change_table_sql(relation, instance) -%}
+    {%- set file_format = dbt_cdc._file_format() -%}
+    create table if not exists {{ relation }} (
+        {%- for name, data_type in dbt_cdc._change_table_columns(instance).items() %}
+        {{ dbt_cdc._column(name) }} {{ data_type }}{{ ',' if not loop.last }}
+        {%- endfor %}
+    )
+    using {{ file_format }}
+    {%- set properties = dbt_cdc._change_table_properties(instance) %}
+    {%- if properties %}
+    tblproperties (
+        {%- for key, value in properties.items() %}
+        '{{ key }}' = '{{ value }}'{{ ',' if not loop.last }}
+        {%- endfor %}
+    )
+    {%- endif %}
+{%- endmacro %}
+
+
+{#- Names that Parquet does not take need Delta's column mapping; the window columns come first, so
+    that they are among the columns with file statistics. -#}
+{% macro _change_table_properties(instance) %}
+    {% set properties = {} %}
+    {% set names = instance.columns | map(attribute='name') | join('') %}
+    {% if modules.re.search('[ ,;{}()\n\t=]', names) %}
+        {% do properties.update({'delta.columnMapping.mode': 'name'}) %}
+    {% endif %}
+    {% do return(properties) %}
+{% endmacro %}

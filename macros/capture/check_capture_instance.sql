@@ -1,0 +1,94 @@
+{#- The rules that a capture instance's YAML must meet, each with SQL Server's error number. -#}
+{% macro _check_capture_instance(node, instance, meta) %}
+    {% set who = "capture instance '" ~ instance.name ~ "'" %}
+    {% set names = instance.columns | map(attribute='name') | list %}
+    {% if instance.name | length > 100 %}
+        {% do dbt_cdc.raise_cdc_error(
+            22927, who ~ ' has a name of ' ~ instance.name | length ~ ' characters',
+            'at most 100; set meta.cdc.capture_instance to a shorter one'
+        ) %}
+    {% endif %}
+    {% if not modules.re.match('^[A-Za-z0-9_]+$', instance.name) %}
+        {% do dbt_cdc.raise_cdc_error(
+            22932, who ~ ' is no valid identifier',
+            'letters, digits and _ only; set meta.cdc.capture_instance'
+        ) %}
+    {% endif %}
+    {% if node.alias | default(node.name) != instance.name | lower ~ '_ct' %}
+        {% do dbt_cdc.raise_cdc_error(
+            22932, who ~ " is captured by model '" ~ node.name ~ "'",
+            "its change table, and so its model, is called '" ~ instance.name | lower ~ "_ct'"
+        ) %}
+    {% endif %}
+    {% do dbt_cdc._check_captured_columns(who, instance.columns) %}
+    {% for column in instance.index_columns if column not in names %}
+        {% do dbt_cdc.raise_cdc_error(
+            22943, who ~ " does not capture its index column '" ~ column ~ "'",
+            'add it to columns, with the same letter case; captured are ' ~ names | join(', ')
+        ) %}
+    {% endfor %}
+    {% if instance.supports_net_changes and not instance.index_columns %}
+        {% do dbt_cdc.raise_cdc_error(
+            22939, who ~ ' supports_net_changes without a key',
+            'give index_columns (primary key or unique index), or supports_net_changes: false'
+        ) %}
+    {% endif %}
+    {% if instance.supports_net_changes and instance.index_columns | length > 14 %}
+        {% do dbt_cdc.raise_cdc_error(
+            22865, who ~ ' has a key of ' ~ instance.index_columns | length ~ ' columns',
+            'net changes take at most 14; choose another unique index'
+        ) %}
+    {% endif %}
+    {% for key, allowed in {
+        'capture_from': ['now', 'log_start'], 'before_image': ['complete', 'partial']
+    }.items() if instance[key] not in allowed %}
+        {% do dbt_cdc.raise_cdc_error(
+            22963, who ~ " has meta.cdc." ~ key ~ ": '" ~ instance[key] ~ "'",
+            'it is one of ' ~ allowed | join(', ')
+        ) %}
+    {% endfor %}
+    {% set known = [
+        'source_schema', 'source_name', 'capture_instance', 'index_columns', 'index_name',
+        'supports_net_changes', 'role_name', 'capture_from', 'before_image', 'filegroup_name',
+        'allow_partition_switch',
+    ] %}
+    {% for key in meta if key not in known %}
+        {% do dbt_cdc.raise_cdc_error(
+            22963, who ~ " has an unknown setting meta.cdc." ~ key,
+            'known are ' ~ known | join(', ')
+        ) %}
+    {% endfor %}
+{% endmacro %}
+
+
+{% macro _check_captured_columns(who, columns) %}
+    {% if not columns or columns | length > 1024 %}
+        {% do dbt_cdc.raise_cdc_error(
+            22925, who ~ ' lists ' ~ columns | length ~ ' columns',
+            'list 1 to 1024 captured columns with name and data_type'
+        ) %}
+    {% endif %}
+    {% set seen = [] %}
+    {% for column in columns %}
+        {% if not column.data_type %}
+            {% do dbt_cdc.raise_cdc_error(
+                22942, who ~ " has no data_type for column '" ~ column.name ~ "'",
+                'give the Spark type that holds the source values'
+            ) %}
+        {% endif %}
+        {% if column.name in dbt_cdc._metadata_columns().keys() %}
+            {% do dbt_cdc.raise_cdc_error(
+                22975, who ~ " captures a column called '" ~ column.name ~ "'",
+                'this name is reserved for the change table itself'
+            ) %}
+        {% endif %}
+        {% if column.name | lower in seen %}
+            {% do dbt_cdc.raise_cdc_error(
+                22930, who ~ " lists column '" ~ column.name ~ "' twice",
+                'Spark tells columns apart without regard to letter case'
+            ) %}
+        {% endif %}
+        {% do seen.append(column.name | lower) %}
+        {% do dbt_cdc._type_family(column.data_type) %}
+    {% endfor %}
+{% endmacro %}

@@ -1,0 +1,77 @@
+{#- The last commit that a new window may take in; none where the log holds no new commit. -#}
+{% macro _find_log_end(scanned_lsn) %}
+    {% set row = dbt_cdc._fetch(dbt_cdc._log_end_sql(scanned_lsn))[0] %}
+    {% if row.time_zone not in ['UTC', 'Etc/UTC', 'GMT', 'Z', '+00:00', 'Etc/GMT'] %}
+        {% do dbt_cdc.raise_cdc_error(
+            22859, "the session's time zone is " ~ row.time_zone,
+            "set spark.sql.session.timeZone: 'UTC' in the profile: times are UTC"
+        ) %}
+    {% endif %}
+    {% if row.malformed %}
+        {% do dbt_cdc.raise_cdc_error(
+            22859, 'bad log record of ' ~ row.malformed,
+            'an LSN is 0x and 20 upper-case hexadecimal digits; ' ~ dbt_cdc._bad_record_advice()
+        ) %}
+    {% endif %}
+    {% do return(row.to_lsn) %}
+{% endmacro %}
+
+
+{% macro _log_end_sql(scanned_lsn) -%}
+    {%- set bound = dbt_cdc._scan_until() -%}
+    with records as (
+        select
+            lsn,
+            operation,
+            record_time,
+            case when not coalesce(lsn rlike '{{ dbt_cdc._lsn_pattern() }}', false) then concat(
+                coalesce(concat('table ', source_schema, '.', source_name), 'no table'),
+                ', column lsn, tran_id ', coalesce(tran_id, 'NULL'),
+                ': the LSN is ', coalesce(concat('\'', lsn, '\''), 'NULL')
+            ) end as malformed
+        from {{ dbt_cdc._log_relation() }}
+        where
+            lsn > '{{ scanned_lsn }}'
+            or lsn is null
+            or lsn < '{{ dbt_cdc._zero_lsn() }}'
+            or lsn > '0x{{ 'F' * 20 }}'
+            {%- if scanned_lsn == dbt_cdc._zero_lsn() %}
+            or length(lsn) <> 22
+            {%- endif %}
+    ),
+
+    beyond as (
+        select min(lsn) as lsn from records where operation = 'COMMIT' and {{ bound.beyond }}
+    )
+
+    select
+        max(
+            case when records.operation = 'COMMIT' and records.lsn < coalesce(beyond.lsn, '0xG')
+                then records.lsn end
+        ) as to_lsn,
+        min(records.malformed) as malformed,
+        max(current_timezone()) as time_zone
+    from records
+    cross join beyond
+{%- endmacro %}
+
+
+{#- What var cdc_scan_until (an LSN or a timestamp) leaves out: the condition of the first commit
+    that no longer belongs to the window. -#}
+{% macro _scan_until() %}
+    {% set bound = var('cdc_scan_until', none) %}
+    {% if bound is none or bound | string | trim == '' %}
+        {% do return({'beyond': 'false'}) %}
+    {% endif %}
+    {% set text = bound | string | trim %}
+    {% if modules.re.match('^0[xX]', text) %}
+        {% set lsn = dbt_cdc._normalize_lsn(text, 'var cdc_scan_until') %}
+        {% do return({'beyond': "lsn > '" ~ lsn ~ "'"}) %}
+    {% elif modules.re.match('^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?Z?)?$', text) %}
+        {% do return({'beyond': "record_time > timestamp'" ~ text ~ "'"}) %}
+    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        313, "var cdc_scan_until '" ~ text ~ "' is neither an LSN nor a time",
+        'give 0x and 20 hexadecimal digits, or yyyy-mm-dd hh:mm:ss (UTC)'
+    ) %}
+{% endmacro %}

@@ -1,0 +1,98 @@
+{#- Publication: the window's transactions into lsn_time_mapping, then the new validity intervals.
+    Each step can be repeated; readers see the window with the last one. -#}
+{% macro _publish_window(window) %}
+    {% do run_query(dbt_cdc._publish_mapping_sql(window)) %}
+    {% for instance in dbt_cdc._capture_instances().values() %}
+        {% if dbt_cdc._instance_window(instance, window).is_backfill %}
+            {% do run_query(dbt_cdc._backfill_mapping_sql(instance, window)) %}
+        {% endif %}
+    {% endfor %}
+    {% do dbt_cdc._publish_validity_intervals(window.to_lsn) %}
+    {% do dbt_cdc._create_new_functions(window) %}
+    {% do dbt_cdc._log_line('published up to ' ~ window.to_lsn) %}
+{% endmacro %}
+
+
+{#- One row for each transaction that left a row in any change table, and a heartbeat (tran_id
+    0x00) for the window's last commit where nothing was entered for more than 300 seconds. -#}
+{% macro _publish_mapping_sql(window) -%}
+    {%- set mapping = dbt_cdc._state_relation('lsn_time_mapping') -%}
+    {%- set rows -%}
+    with captured as (
+        {%- for instance in dbt_cdc._capture_instances().values() %}
+        select `__$start_lsn` as lsn from {{ instance.relation }}
+        where `__$start_lsn` > '{{ window.previous_lsn }}' and `__$start_lsn` <= '{{ window.to_lsn }}'
+        {{ 'union' if not loop.last }}
+        {%- endfor %}
+    ),
+
+    committed as (
+        select * from {{ dbt_cdc._state_relation('scan_transactions') }}
+        where window_to_lsn = '{{ window.to_lsn }}' and commit_lsn is not null
+    ),
+
+    entries as (
+        select
+            commit_lsn as start_lsn,
+            begin_time as tran_begin_time,
+            commit_time as tran_end_time,
+            tran_id,
+            begin_lsn as tran_begin_lsn
+        from committed
+        left semi join captured on committed.commit_lsn = captured.lsn
+    ),
+
+    latest as (
+        select max(tran_end_time) as tran_end_time, max(start_lsn) as start_lsn
+        from (
+            select tran_end_time, start_lsn from entries
+            union all
+            select tran_end_time, start_lsn from {{ mapping }}
+            where start_lsn >= '{{ dbt_cdc._published_state().high_end or dbt_cdc._zero_lsn() }}'
+        )
+    ),
+
+    heartbeat as (
+        select
+            committed.commit_lsn as start_lsn,
+            committed.commit_time as tran_begin_time,
+            committed.commit_time as tran_end_time,
+            '0x00' as tran_id,
+            '{{ dbt_cdc._zero_lsn() }}' as tran_begin_lsn
+        from committed
+        cross join latest
+        where
+            committed.commit_lsn = '{{ window.to_lsn }}'
+            and (
+                latest.start_lsn is null
+                or (
+                    committed.commit_lsn > latest.start_lsn
+                    and committed.commit_time > latest.tran_end_time + interval 300 seconds
+                )
+            )
+    )
+
+    select * from entries
+    union all
+    select * from heartbeat
+    {%- endset -%}
+    {{ dbt_cdc._insert_once(
+        mapping, rows,
+        'not exists (select 1 from ' ~ mapping ~ " where start_lsn > '" ~ window.previous_lsn ~ "')"
+    ) }}
+{%- endmacro %}
+
+
+{#- What a backfilling instance adds below the window. -#}
+{% macro _backfill_mapping_sql(instance, window) -%}
+    {%- set mapping = dbt_cdc._state_relation('lsn_time_mapping') -%}
+    insert into {{ mapping }}
+    select commit_lsn, begin_time, commit_time, tran_id, begin_lsn
+    from (
+        {{ dbt_cdc._indent(dbt_cdc._window_transactions(
+            dbt_cdc._log_relation(), dbt_cdc._zero_lsn(), window.previous_lsn), 8) }}
+    ) as committed
+    where
+        commit_lsn in (select `__$start_lsn` from {{ instance.relation }})
+        and commit_lsn not in (select start_lsn from {{ mapping }} where start_lsn is not null)
+{%- endmacro %}

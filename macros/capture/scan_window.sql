@@ -1,0 +1,83 @@
+{#- The scan window of this run, resolved once: {previous_lsn, to_lsn, floor_lsn, published}.
+    `previous_lsn` is exclusive, `to_lsn` inclusive and none where there is nothing to capture;
+    `floor_lsn` is the first record of any transaction that commits in the window; `published`
+    lists the instances that were part of the last publication. A window that an earlier run left
+    open is taken up again; unit tests override this macro. -#}
+{% macro scan_window() %}
+    {% set cache = dbt_cdc._invocation_cache() %}
+    {% if 'window' not in cache %}
+        {% if dbt_cdc._is_building() %}
+            {% do cache.update(window=dbt_cdc._resolve_scan_window()) %}
+        {% else %}
+            {% do return(dbt_cdc._no_window()) %}
+        {% endif %}
+    {% endif %}
+    {% do return(cache.window) %}
+{% endmacro %}
+
+
+{% macro _no_window() %}
+    {% do return({
+        'previous_lsn': dbt_cdc._zero_lsn(), 'to_lsn': none, 'floor_lsn': dbt_cdc._zero_lsn(),
+        'published': [],
+    }) %}
+{% endmacro %}
+
+
+{% macro _resolve_scan_window() %}
+    {% do dbt_cdc._ensure_state_tables() %}
+    {% set state = dbt_cdc._published_state() %}
+    {% set window = dbt_cdc._find_open_window(state.scanned_lsn) %}
+    {% if not window.to_lsn %}
+        {% set to_lsn = dbt_cdc._find_log_end(state.scanned_lsn) %}
+        {% if to_lsn %}
+            {% do run_query(dbt_cdc._open_window_sql(state.scanned_lsn, to_lsn)) %}
+            {% set window = dbt_cdc._find_open_window(state.scanned_lsn) %}
+        {% endif %}
+    {% endif %}
+    {% do window.update(published=state.intervals.keys() | list) %}
+    {% if window.to_lsn %}
+        {% do dbt_cdc._register_instances(window) %}
+        {% do dbt_cdc._log_line(
+            'scan window: after ' ~ window.previous_lsn ~ ' up to ' ~ window.to_lsn ~ ', '
+            ~ window.transactions ~ ' transactions'
+        ) %}
+    {% else %}
+        {% do dbt_cdc._log_line('nothing to capture after ' ~ window.previous_lsn) %}
+    {% endif %}
+    {% do return(window) %}
+{% endmacro %}
+
+
+{#- The window that is open, if any: opened after the last published position, not published. -#}
+{% macro _find_open_window(scanned_lsn) %}
+    {% set row = dbt_cdc._fetch(
+        "select max(window_to_lsn) as to_lsn, min(begin_lsn) as floor_lsn, count(*) as transactions"
+        ~ ' from ' ~ dbt_cdc._state_relation('scan_transactions')
+        ~ " where window_to_lsn > '" ~ scanned_lsn ~ "' and commit_lsn is not null"
+    )[0] %}
+    {% do return({
+        'previous_lsn': scanned_lsn, 'to_lsn': row.to_lsn, 'floor_lsn': row.floor_lsn,
+        'transactions': row.transactions,
+    }) %}
+{% endmacro %}
+
+
+{#- The window as one instance sees it: an instance that backfills starts at the log's start. -#}
+{% macro _instance_window(instance, window) %}
+    {% set window = dict(window) %}
+    {% set is_new = instance.name | lower not in window.published %}
+    {% do window.update(is_backfill=(
+        is_new and instance.capture_from == 'log_start'
+        and window.previous_lsn != dbt_cdc._zero_lsn()
+    )) %}
+    {% if window.is_backfill %}
+        {% do window.update(previous_lsn=dbt_cdc._zero_lsn(), floor_lsn=dbt_cdc._zero_lsn()) %}
+    {% endif %}
+    {% do return(window) %}
+{% endmacro %}
+
+
+{% macro _log_line(text) %}
+    {% do log('cdc: ' ~ text, info=true) %}
+{% endmacro %}

@@ -1,0 +1,103 @@
+{#- The transactions of the log that commit after `previous_lsn` and up to `to_lsn`, and those that
+    are still open there (commit_lsn null). A record belongs to the transaction that is open under
+    its id; ids may be used again; without a BEGIN a transaction starts at its first record.
+    `carried` (SQL) brings the transactions that were open at `previous_lsn`. -#}
+{% macro _window_transactions(log, previous_lsn, to_lsn, carried=none) -%}
+    with records as (
+        select
+            tran_id,
+            {{ dbt_cdc._indent(dbt_cdc._checked_lsn(), 12) }} as lsn,
+            operation,
+            record_time
+        from {{ log }}
+        where lsn > '{{ previous_lsn }}' and lsn <= '{{ to_lsn }}'
+        {%- if carried %}
+        union all
+        {{ dbt_cdc._indent(carried, 8) }}
+        {%- endif %}
+    ),
+
+    numbered as (
+        select
+            *,
+            count_if(operation = 'BEGIN') over (
+                partition by tran_id order by lsn
+                rows between unbounded preceding and current row
+            ) + count_if(operation in ('COMMIT', 'ROLLBACK')) over (
+                partition by tran_id order by lsn
+                rows between unbounded preceding and 1 preceding
+            ) as use_of_id
+            {%- if var('cdc_check_duplicates', false) %},
+            count(*) over (partition by lsn) as copies
+            {%- endif %}
+        from records
+    ),
+
+    transactions as (
+        select
+            tran_id,
+            use_of_id,
+            min(lsn) as begin_lsn,
+            min_by(record_time, lsn) as begin_time,
+            max(case when operation = 'COMMIT' then lsn end) as commit_lsn,
+            max(case when operation = 'COMMIT' then record_time end) as commit_time,
+            bool_or(operation = 'ROLLBACK') as is_rolled_back
+            {%- if var('cdc_check_duplicates', false) %},
+            max(case when copies > 1 then {{ dbt_cdc._indent(dbt_cdc._raise_bad_record(
+                "concat('lsn ', lsn, ', tran_id ', tran_id)",
+                "concat(cast(copies as string), ' records have this lsn')"
+            ), 16) }} end) as duplicate
+            {%- endif %}
+        from numbered
+        group by tran_id, use_of_id
+    ),
+
+    checked as (
+        select
+            *,
+            max(use_of_id) over (partition by tran_id) as last_use_of_id,
+            count(*) over (partition by commit_lsn) as commits
+        from transactions
+        {%- if var('cdc_check_duplicates', false) %}
+        where duplicate is null
+        {%- endif %}
+    )
+
+    select
+        tran_id,
+        begin_lsn,
+        begin_time,
+        case
+            when commit_lsn is not null and commits > 1 then {{ dbt_cdc._indent(
+                dbt_cdc._raise_bad_record(
+                    "concat('lsn ', commit_lsn, ', tran_id ', tran_id)",
+                    "concat(cast(commits as string), ' commits have this lsn')"
+                ), 16) }}
+            else commit_lsn
+        end as commit_lsn,
+        commit_time
+    from checked
+    where commit_lsn is not null or (not is_rolled_back and use_of_id = last_use_of_id)
+{%- endmacro %}
+
+
+{#- The record's lsn, or the error that says what is wrong with the record. -#}
+{% macro _checked_lsn() -%}
+    {%- set place = "concat("
+        ~ "coalesce(concat('table ', source_schema, '.', source_name), 'no table'), "
+        ~ "', column operation, lsn ', lsn)" -%}
+    case
+        when not lsn rlike '{{ dbt_cdc._lsn_pattern() }}' then {{ dbt_cdc._raise_bad_record(
+            place, "'the LSN is not 0x and 20 upper-case hexadecimal digits'") }}
+        when tran_id is null then {{ dbt_cdc._raise_bad_record(place, "'tran_id is NULL'") }}
+        when operation in ('BEGIN', 'COMMIT', 'ROLLBACK') then lsn
+        when operation is null
+            or operation not in ('INSERT', 'UPDATE', 'DELETE', 'DDL', 'TRUNCATE')
+            then {{ dbt_cdc._raise_bad_record(
+                place, "concat('the operation is ', coalesce(concat('\\'', operation, '\\''), 'NULL'))"
+            ) }}
+        when source_schema is null or source_name is null then {{ dbt_cdc._raise_bad_record(
+            place, "concat('a record of operation ', operation, ' names no source table')") }}
+        else lsn
+    end
+{%- endmacro %}

@@ -1,0 +1,37 @@
+{#- The texts of all errors, in one place: number, what is wrong with the values, what to do.
+    `raise_cdc_error` stops compilation; `_sql_error` is the same error inside a statement. -#}
+
+{% macro raise_cdc_error(number, problem, advice) %}
+    {% do exceptions.raise_compiler_error(dbt_cdc._error_text(number, problem, advice)) %}
+{% endmacro %}
+
+
+{% macro _error_text(number, problem, advice) %}
+    {% do return('CDC ' ~ number ~ ': ' ~ problem ~ ': ' ~ advice) %}
+{% endmacro %}
+
+
+{% macro _bad_record_advice() %}
+    {% do return(
+        'nothing of this scan is published; correct the record in the log (or its adapter), '
+        ~ 'then run again'
+    ) %}
+{% endmacro %}
+
+
+{% macro _complete_images_advice() %}
+    {% do return(
+        'make the source log complete images (PostgreSQL: alter table ... replica identity full; '
+        ~ 'MySQL: binlog_row_image=FULL; Oracle: supplemental log data (all) columns), or accept '
+        ~ 'partial ones with meta.cdc.before_image: partial'
+    ) %}
+{% endmacro %}
+
+
+{#- Stops a scan: an expression of type string that never returns. `place` and `problem` are SQL. -#}
+{% macro _raise_bad_record(place, problem, advice=none) -%}
+    raise_error(concat(
+        'CDC 22859: bad log record of ', {{ place }}, ': ', {{ problem }},
+        {{ dbt_cdc._literal(': ' ~ (advice or dbt_cdc._bad_record_advice())) }}
+    ))
+{%- endmacro %}

@@ -1,0 +1,30 @@
+{#- Where the state lives. Tables are models of this package; `validity_intervals` is a view beside
+    them, replaced whole at each publication (docs/decisions/0002). -#}
+{% macro _state_relation(name) %}
+    {% do return(ref('dbt_cdc', name)) %}
+{% endmacro %}
+
+
+{% macro _validity_intervals() %}
+    {% set mapping = ref('dbt_cdc', 'lsn_time_mapping') %}
+    {% do return(mapping.incorporate(path={'identifier': 'validity_intervals'}, type='view')) %}
+{% endmacro %}
+
+
+{#- Rows of a small query as dictionaries; times as text. -#}
+{% macro _fetch(query) %}
+    {% set rows = [] %}
+    {% for row in run_query(query).rows %}
+        {% do rows.append(row.dict()) %}
+    {% endfor %}
+    {% do return(rows) %}
+{% endmacro %}
+
+
+{#- Tells dbt while it parses which state a model or hook uses. -#}
+{% macro _declare_state() %}
+    {% for name in ['change_tables', 'captured_columns', 'index_columns', 'lsn_time_mapping',
+        'scan_transactions', 'scan_progress'] %}
+        {% do dbt_cdc._state_relation(name) %}
+    {% endfor %}
+{% endmacro %}

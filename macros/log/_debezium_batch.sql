@@ -1,0 +1,42 @@
+{#- What this run reads: the events after `position` up to `last_position` (none: all).
+    `last_commit` is the commit number of the last transaction in the log (0: none yet),
+    `first_change` the lowest WAL position of the new events. -#}
+{% macro _debezium_batch(events) %}
+    {% set batch = {
+        'is_incremental': execute and is_incremental(), 'position': none, 'last_position': none,
+        'last_commit': 0, 'first_change': none,
+    } %}
+    {% if not batch.is_incremental %}
+        {% do return(batch) %}
+    {% endif %}
+    {% set position = dbt_cdc._fetch(
+        'select max(resume_position) as position from ' ~ this
+    )[0].position %}
+    {% if position is not none %}
+        {% set last_lsn = dbt_cdc._fetch(
+            'select max(lsn) as lsn from ' ~ this ~ ' where resume_position = ' ~ position
+        )[0].lsn %}
+        {% set news = dbt_cdc._fetch(dbt_cdc._debezium_news(events, position))[0] %}
+        {% do batch.update(
+            position=position,
+            last_position=position if news.last_position is none else news.last_position,
+            last_commit=last_lsn[2:16] | int(base=16),
+            first_change=news.first_change,
+        ) %}
+    {% endif %}
+    {% do return(batch) %}
+{% endmacro %}
+
+
+{% macro _debezium_news(events, position) -%}
+    select
+        max(position) as last_position,
+        min(cast(coalesce(
+            get_json_object(value, '$.source.lsn'),
+            get_json_object(value, '$.payload.source.lsn'),
+            split_part(get_json_object(value, '$.id'), ':', 2),
+            split_part(get_json_object(value, '$.payload.id'), ':', 2)
+        ) as bigint)) as first_change
+    from {{ events }}
+    where position > {{ position }}
+{%- endmacro %}

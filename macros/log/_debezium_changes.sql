@@ -1,0 +1,111 @@
+{#- CTE `changes`: every event once, with the transaction that owns it. `commit_number` is the WAL
+    position of the END; transaction ids are used again, so the owner of an event is the first END
+    of its xid after it. -#}
+{% macro _debezium_changes(batch) -%}
+{%- set has_known = batch.first_change is not none and batch.first_change < batch.last_commit -%}
+{%- if has_known -%}
+{{ dbt_cdc._debezium_known_commits(batch) }},
+
+{% endif -%}
+owned as (
+    select
+        *,
+        case
+            when kind = 'r' then {{ dbt_cdc._debezium_snapshot_commit() }}
+            else min(case when kind = 'END' then wal end) over later_first
+        end as commit_number,
+        coalesce(snapshot_row = lag(snapshot_row) over later_first, false) as is_repeated_row
+    from {{ 'known_and_new_events' if has_known else 'events' }}
+    window later_first as (
+        partition by xid order by wal desc, kind = 'END', snapshot_row, position
+    )
+),
+
+-- delivery is at least once
+numbered_copies as (
+    select
+        *,
+        row_number() over (partition by xid, commit_number, slot order by position) as copy
+    from owned
+    where not is_repeated_row
+),
+
+{{ dbt_cdc._debezium_pairs(batch) }}
+{%- endmacro %}
+
+
+{#- An event that comes again may belong to a transaction that is in the log already. -#}
+{% macro _debezium_known_commits(batch) -%}
+known_and_new_events as (
+    select * from events
+    union all
+    select
+        null as position,
+        'END' as kind,
+        tran_id as xid,
+        cast(conv(substr(lsn, 3, 14), 16, 10) as bigint) as wal,
+        {{ dbt_cdc._debezium_last_slot() }} as slot,
+        {%- for name in ['event_count', 'record_time', 'source_schema', 'source_name'] %}
+        null as {{ name }},
+        {%- endfor %}
+        false as has_old_key,
+        false as has_new_key,
+        {%- for name in ['before', 'after', 'snapshot_mark', 'snapshot_row'] %}
+        null as {{ name }}{{ ',' if not loop.last }}
+        {%- endfor %}
+    from {{ this }}
+    where
+        operation = 'COMMIT'
+        and lsn > '{{ dbt_cdc._debezium_lsn(batch.first_change) }}'
+        and lsn <= '{{ dbt_cdc._debezium_lsn(batch.last_commit) }}'
+)
+{%- endmacro %}
+
+
+{#- A key change comes as a delete and a create, linked by headers: `is_new_half` and `is_old_half`.
+    Of several attempts at the snapshot counts the first complete one, else the last. -#}
+{% macro _debezium_pairs(batch) -%}
+attempts as (
+    select
+        *,
+        coalesce(
+            min_by(wal, case when snapshot_mark = 'last' then position end) over whole,
+            max_by(wal, case when kind = 'r' then position end) over whole
+        ) as snapshot_wal
+    from numbered_copies
+    where
+        (copy = 1 or kind = 'r')
+        and coalesce(commit_number > {{ batch.last_commit }}, true)
+    window whole as (partition by xid, commit_number)
+),
+
+new_halves as (
+    select
+        *,
+        lag(before) over in_order as deleted_image,
+        coalesce(
+            kind = 'c' and has_old_key
+            and lag(struct(kind, has_new_key, wal, source_schema, source_name, slot)) over in_order
+            = struct('d', true, wal, source_schema, source_name, slot - 1),
+            false
+        ) as is_new_half
+    from attempts
+    where kind <> 'r' or wal = snapshot_wal
+    window in_order as (partition by xid, commit_number order by slot)
+),
+
+changes as (
+    select
+        *,
+        coalesce(lead(is_new_half) over in_order, false) as is_old_half,
+        case when kind = 'r' then row_number() over in_order else slot end as ordinal
+    from new_halves
+    window in_order as (partition by xid, commit_number order by slot)
+)
+{%- endmacro %}
+
+
+{#- The number of the snapshot's COMMIT: before any WAL position of a database. -#}
+{% macro _debezium_snapshot_commit() %}
+    {% do return(65536) %}
+{% endmacro %}

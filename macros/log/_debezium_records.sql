@@ -1,0 +1,75 @@
+{#- CTE `records`: the canonical log. A number n = commit_number * 2^24 + ordinal has 80 bits; it is
+    made of two bigints, `high` and `low`. -#}
+{% macro _debezium_records() -%}
+operations as (
+    select /*+ broadcast(emitted_transactions) */
+        changes.*,
+        emitted_transactions.* except (xid, commit_number),
+        explode(case
+            when kind = 'END' then array('BEGIN', 'COMMIT')
+            when kind = 'r' and ordinal = 1 then array('BEGIN', 'INSERT', 'COMMIT')
+            when kind = 'r' then array('INSERT')
+            when kind = 'c' then array(if(is_new_half, 'UPDATE', 'INSERT'))
+            when kind = 'u' then array('UPDATE')
+            when kind = 'd' and not is_old_half then array('DELETE')
+            when kind = 't' then array('TRUNCATE')
+        end) as operation
+    from changes
+    inner join emitted_transactions
+        on changes.xid = emitted_transactions.xid
+        and changes.commit_number = emitted_transactions.commit_number
+),
+
+placed as (
+    select
+        *,
+        operation not in ('BEGIN', 'COMMIT') as is_change,
+        if(is_new_half, deleted_image, before) as old_image,
+        if(is_new_half, transform_values(after, (name, value) -> if(
+            value = {{ dbt_cdc._debezium_unavailable() }} and map_contains_key(deleted_image, name),
+            deleted_image[name],
+            value
+        )), after) as new_image,
+        case
+            when operation = 'COMMIT' then commit_number
+            when operation = 'BEGIN' then previous_commit
+            else previous_commit + (1 + ordinal) div {{ 2 ** 24 }}
+        end as high,
+        case
+            when operation = 'COMMIT' then 0
+            when operation = 'BEGIN' then 1
+            else (1 + ordinal) % {{ 2 ** 24 }}
+        end as low
+    from operations
+),
+
+records as (
+    select
+        concat('0x', lpad(hex(high), 14, '0'), lpad(hex(low), 6, '0')) as lsn,
+        xid as tran_id,
+        operation,
+        case operation
+            when 'BEGIN' then begin_time
+            when 'COMMIT' then commit_time
+            else record_time
+        end as record_time,
+        case when is_change then source_schema end as source_schema,
+        case when is_change then source_name end as source_name,
+        case when is_change then {{ dbt_cdc._debezium_image_json('old_image') }} end as before_image,
+        case when is_change then {{ dbt_cdc._debezium_image_json('new_image') }} end as after_image,
+        cast(null as string) as ddl_command,
+        cast(null as int) as command_id,
+        position,
+        resume_position
+    from placed
+)
+{%- endmacro %}
+
+
+{#- An image without the values that were not logged. -#}
+{% macro _debezium_image_json(image) -%}
+    to_json(map_filter(
+            {{ image }},
+            (name, value) -> value is null or value <> {{ dbt_cdc._debezium_unavailable() }}
+        ))
+{%- endmacro %}

@@ -1,0 +1,86 @@
+{#- CTE `emitted_transactions`: those that are whole, as all before them are. -#}
+{% macro _debezium_transactions(batch) -%}
+{%- set snapshot_commit = dbt_cdc._debezium_snapshot_commit() -%}
+transactions as (
+    select
+        xid,
+        commit_number,
+        max(event_count) as event_count,
+        count_if(kind not in ('BEGIN', 'END')) as landed_events,
+        max(case when kind not in ('BEGIN', 'END') then ordinal end) as last_ordinal,
+        max(case when kind = 'BEGIN' then record_time end) as begin_time,
+        max(case when kind not in ('BEGIN', 'END') then record_time end) as change_time,
+        max(case when kind = 'END' then record_time end) as end_time,
+        bool_or(snapshot_mark = 'last') as has_last_row,
+        min(position) as first_position,
+        max(position) as last_position
+    from changes
+    where xid is not null
+    group by xid, commit_number
+),
+
+queue as (
+    select
+        *,
+        case
+            when commit_number = {{ snapshot_commit }}
+                then coalesce(has_last_row, false) or max(xid <> 'snapshot') over ()
+            else commit_number is not null and landed_events >= event_count
+        end as is_whole,
+        coalesce(
+            lag(commit_number) over (order by commit_number nulls last),
+            {%- if batch.last_commit %}
+            {{ batch.last_commit }}
+            {%- else %}
+            if(commit_number = {{ snapshot_commit }}, 0, {{ snapshot_commit }})
+            {%- endif %}
+        ) as previous_commit
+    from transactions
+),
+
+decided as (
+    select
+        *,
+        bool_and(is_whole) over (
+            order by commit_number nulls last rows between unbounded preceding and current row
+        ) as is_emitted
+    from queue
+),
+
+emitted_transactions as (
+    select
+        xid,
+        commit_number,
+        {{ dbt_cdc._debezium_check_room() | indent(4) }} as previous_commit,
+        coalesce(begin_time, change_time, end_time) as begin_time,
+        coalesce(change_time, end_time) as commit_time,
+        resume_position
+    from (
+        select
+            *,
+            -- the next run starts before the first event that this one leaves out
+            coalesce(
+                min(case when not is_emitted then first_position end) over () - 1,
+                {{ 'max(last_position) over ()' if batch.last_position is none
+                    else batch.last_position }}
+            ) as resume_position
+        from decided
+    )
+    where is_emitted
+)
+{%- endmacro %}
+
+
+{#- Events are numbered between two commits; a transaction has to fit there. -#}
+{% macro _debezium_check_room() -%}
+    case
+        when (1 + last_ordinal) div {{ 2 ** 24 }} >= commit_number - previous_commit
+            then {{ dbt_cdc._raise_bad_record(
+                "concat('transaction ', xid)",
+                "concat('it has ', landed_events, ' events, more than there is room for before its'"
+                ~ ", ' commit at ', commit_number)",
+                'split the transaction or leave its events out of the relation'
+            ) }}
+        else previous_commit
+    end
+{%- endmacro %}

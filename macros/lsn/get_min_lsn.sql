@@ -1,0 +1,9 @@
+{#- The low end of an instance's validity interval; all zeros for an unknown instance, as in
+    SQL Server. A value at run time. -#}
+{% macro get_min_lsn(capture_instance) %}
+    {% if not execute %}
+        {% do return(dbt_cdc._zero_lsn()) %}
+    {% endif %}
+    {% set interval = dbt_cdc._published_state().intervals.get((capture_instance or '') | lower) %}
+    {% do return(interval.low_end if interval else dbt_cdc._zero_lsn()) %}
+{% endmacro %}

@@ -1,0 +1,34 @@
+{% macro _zero_lsn() %}
+    {% do return('0x00000000000000000000') %}
+{% endmacro %}
+
+
+{% macro _lsn_pattern() %}
+    {% do return('^0x[0-9A-F]{20}$') %}
+{% endmacro %}
+
+
+{#- An LSN in any letter case -> 0x and 20 upper-case digits; anything else is an error. -#}
+{% macro _normalize_lsn(lsn, argument) %}
+    {% if lsn is none %}
+        {% do dbt_cdc.raise_cdc_error(
+            313, argument ~ ' is NULL', 'give an LSN: 0x and 20 hexadecimal digits'
+        ) %}
+    {% endif %}
+    {% set text = lsn | string | trim %}
+    {% if not modules.re.match('^0[xX][0-9a-fA-F]{20}$', text) %}
+        {% do dbt_cdc.raise_cdc_error(
+            313, argument ~ " '" ~ text ~ "' is not an LSN", 'give 0x and 20 hexadecimal digits'
+        ) %}
+    {% endif %}
+    {% do return('0x' ~ text[2:] | upper) %}
+{% endmacro %}
+
+
+{#- The same inside a statement: NULL for what is no LSN. -#}
+{% macro _normalized_lsn_sql(expression) -%}
+    case
+        when {{ expression }} rlike '^0[xX][0-9a-fA-F]{20}$'
+            then concat('0x', upper(substr({{ expression }}, 3)))
+    end
+{%- endmacro %}

@@ -1,0 +1,91 @@
+{#- One row for each key that changed in [from_lsn, to_lsn], to be used after `from`: option 'all',
+    'all with mask' or 'all with merge'. -#}
+{% macro get_net_changes(capture_instance, from_lsn, to_lsn, row_filter_option='all') -%}
+    {%- set window = dbt_cdc._query_window(
+        'get_net_changes', capture_instance, from_lsn, to_lsn, row_filter_option) -%}
+    (
+        {{ dbt_cdc._indent(dbt_cdc._net_changes_sql(window), 8) }}
+    )
+{%- endmacro %}
+
+
+{#- One pass: row 3 is dropped first (row 4 has the same mask), then one window over each key in
+    change order gives the first operation and the last row (docs/decisions/0004). -#}
+{% macro _net_changes_sql(window) -%}
+    {%- set columns = dbt_cdc._query_columns(window, [
+        '__$start_lsn', '__$operation', '__$update_mask'], 'cast(null as string)') -%}
+    {%- set captured = columns.names[3:] -%}
+    {%- set has_mask = window.option_sql or window.option == 'all with mask' -%}
+    select
+        `__$start_lsn`,
+        {{ dbt_cdc._indent(dbt_cdc._net_operation(window), 8) }} as `__$operation`,
+        {{ dbt_cdc._indent(dbt_cdc._net_mask(window), 8) }} as `__$update_mask`,
+        {{ captured | join(',\n        ') }}
+    from (
+        select
+            *,
+            first_value(`__$operation`) over in_order as first_operation,
+            lead(`__$operation`) over (
+                partition by {{ window.key | join(', ') }} order by {{ dbt_cdc._change_order() }}
+            ) as next_operation
+            {%- if has_mask %},
+            {{ dbt_cdc._indent(dbt_cdc._mask_chunks(window), 12) }}
+            {%- endif %}
+        from {{ window.relation }}
+        where
+            `__$start_lsn` >= {{ window.from_lsn }}
+            and `__$start_lsn` <= {{ window.to_lsn }}
+            and `__$operation` <> 3
+        window in_order as (
+            partition by {{ window.key | join(', ') }} order by {{ dbt_cdc._change_order() }}
+            rows between unbounded preceding and current row
+        )
+    )
+    where next_operation is null and (`__$operation` <> 1 or first_operation <> 2)
+    union all
+    select
+        {{ columns.nulls | join(',\n        ') }}
+    from {{ dbt_cdc._validity_guard(window) }}
+{%- endmacro %}
+
+
+{% macro _net_operation(window) -%}
+    case
+        when `__$operation` = 1 then 1
+        {%- if window.option_sql %}
+        when {{ window.option_sql }} = 'all with merge' then 5
+        {%- elif window.option == 'all with merge' %}
+        else 5
+        {%- endif %}
+        {%- if window.option_sql or window.option != 'all with merge' %}
+        when first_operation = 2 then 2
+        else 4
+        {%- endif %}
+    end
+{%- endmacro %}
+
+
+{#- The OR of all masks of the key, kept 7 bytes at a time. -#}
+{% macro _mask_chunks(window) -%}
+    {%- set digits = ((window.columns | length + 7) // 8) * 2 -%}
+    {%- for first in range(0, digits, 14) %}
+    bit_or(cast(conv(substr(`__$update_mask`, {{ first + 3 }}, {{ [14, digits - first] | min }}), 16, 10)
+        as bigint)) over in_order as mask_{{ loop.index }}{{ ',' if not loop.last }}
+    {%- endfor %}
+{%- endmacro %}
+
+
+{% macro _net_mask(window) -%}
+    {%- set digits = ((window.columns | length + 7) // 8) * 2 -%}
+    {%- if window.option_sql or window.option == 'all with mask' -%}
+    case when `__$operation` <> 1 and first_operation <> 2
+        {%- if window.option_sql %} and {{ window.option_sql }} = 'all with mask' {%- endif %}
+        then concat('0x'
+            {%- for first in range(0, digits, 14) -%}
+            , lpad(hex(mask_{{ loop.index }}), {{ [14, digits - first] | min }}, '0')
+            {%- endfor -%}
+        ) end
+    {%- else -%}
+    cast(null as string)
+    {%- endif -%}
+{%- endmacro %}

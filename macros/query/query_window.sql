@@ -1,0 +1,81 @@
+{#- What a query function needs to know, its arguments checked: {relation, columns, key, from_lsn,
+    to_lsn (SQL), option, capture_instance}. What only the published bounds can tell is checked
+    where the query runs, see _validity_guard. -#}
+{% macro _query_window(function, capture_instance, from_lsn, to_lsn, row_filter_option) %}
+    {% do dbt_cdc._declare_state() %}
+    {% if not execute %}
+        {% if capture_instance %}
+            {% do ref(capture_instance | lower ~ '_ct') %}
+        {% endif %}
+        {% do return(dbt_cdc._placeholder_window()) %}
+    {% endif %}
+    {% set instance = dbt_cdc._find_instance(capture_instance) %}
+    {% set window = dbt_cdc._function_window(function, instance) %}
+    {% set from_lsn = dbt_cdc._normalize_lsn(from_lsn, function ~ ': from_lsn') %}
+    {% set to_lsn = dbt_cdc._normalize_lsn(to_lsn, function ~ ': to_lsn') %}
+    {% set option = (row_filter_option or '') | string | trim | lower %}
+    {% if option not in window.options %}
+        {% do dbt_cdc.raise_cdc_error(
+            313, function ~ ": row_filter_option '" ~ (row_filter_option or 'NULL') ~ "' is unknown",
+            "give '" ~ window.options | join("' or '") ~ "'"
+        ) %}
+    {% endif %}
+    {% if from_lsn > to_lsn %}
+        {% do dbt_cdc.raise_cdc_error(
+            313, function ~ ': from_lsn ' ~ from_lsn ~ ' is above to_lsn ' ~ to_lsn,
+            'give the lower end first'
+        ) %}
+    {% endif %}
+    {% do window.update(
+        relation=ref(instance.model), from_lsn="'" ~ from_lsn ~ "'", to_lsn="'" ~ to_lsn ~ "'",
+        option=option, option_sql=none
+    ) %}
+    {% do return(window) %}
+{% endmacro %}
+
+
+{#- The part that a macro and a persistent function share. -#}
+{% macro _function_window(function, instance) %}
+    {% set is_net = 'net' in function %}
+    {% if is_net and not instance.supports_net_changes %}
+        {% do dbt_cdc.raise_cdc_error(
+            208, "capture instance '" ~ instance.name ~ "' has no net changes",
+            'they need index_columns and supports_net_changes: true when the instance is made'
+        ) %}
+    {% endif %}
+    {% set key = [] %}
+    {% for name in instance.index_columns %}
+        {% do key.append(dbt_cdc._column(name)) %}
+    {% endfor %}
+    {% do return({
+        'function': function, 'capture_instance': instance.name, 'relation': instance.relation,
+        'columns': instance.columns, 'key': key,
+        'options': ['all', 'all with mask', 'all with merge'] if is_net
+            else ['all', 'all update old'],
+    }) %}
+{% endmacro %}
+
+
+{% macro _placeholder_window() %}
+    {% do return({
+        'function': '', 'capture_instance': '', 'relation': '', 'columns': [], 'key': ['1'],
+        'options': [], 'from_lsn': "''", 'to_lsn': "''", 'option': 'all', 'option_sql': none,
+    }) %}
+{% endmacro %}
+
+
+{#- Output columns, and the nulls of the guard's row that never comes. -#}
+{% macro _query_columns(window, metadata_names, null_text) %}
+    {% set types = dbt_cdc._metadata_columns() %}
+    {% set names = [] %}
+    {% set nulls = [] %}
+    {% for name in metadata_names %}
+        {% do names.append(dbt_cdc._column(name)) %}
+        {% do nulls.append('cast(null as ' ~ types[name] ~ ')') %}
+    {% endfor %}
+    {% for column in window.columns %}
+        {% do names.append(dbt_cdc._column(column.name)) %}
+        {% do nulls.append('cast(null as ' ~ column.data_type ~ ')') %}
+    {% endfor %}
+    {% do return({'names': names, 'nulls': nulls}) %}
+{% endmacro %}

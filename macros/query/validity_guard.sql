@@ -1,0 +1,46 @@
+{#- The check of a window against the published bounds: a relation that is always empty, or the
+    error. The bounds are literals of a view, so the check is decided while the query is planned
+    and costs nothing when it runs (docs/decisions/0002). -#}
+{% macro _validity_guard(window) -%}
+    {{ dbt_cdc._validity_intervals() }}
+    where
+        capture_instance = {{ dbt_cdc._literal(window.capture_instance) }}
+        and case
+            {%- if window.option_sql %}
+            {{ dbt_cdc._indent(dbt_cdc._argument_checks(window), 12) }}
+            {%- endif %}
+            when high_end is null then raise_error({{ dbt_cdc._literal(dbt_cdc._error_text(
+                313, 'nothing is published yet for capture instance ' ~ window.capture_instance,
+                'run dbt until the log holds a commit')) }})
+            when {{ window.from_lsn }} < low_end then raise_error(concat(
+                'CDC 313: from_lsn ', {{ window.from_lsn }}, ' is below the low end ', low_end,
+                {{ dbt_cdc._literal(' of capture instance ' ~ window.capture_instance
+                    ~ ': older changes were removed or never captured; start at or after the low '
+                    ~ 'end (get_min_lsn), or load the table anew') }}))
+            when {{ window.to_lsn }} > high_end then raise_error(concat(
+                'CDC 313: to_lsn ', {{ window.to_lsn }}, ' is above the high end ', high_end,
+                {{ dbt_cdc._literal(' of capture instance ' ~ window.capture_instance
+                    ~ ': it is not published yet; end at or before the high end (get_max_lsn), or '
+                    ~ 'run dbt first') }}))
+            else false
+        end
+{%- endmacro %}
+
+
+{#- What a macro checks while it compiles, a persistent function checks in its query. -#}
+{% macro _argument_checks(window) -%}
+    {%- for argument in ['from_lsn', 'to_lsn'] %}
+    when {{ argument }} is null then raise_error(
+        'CDC 313: {{ argument }} is NULL: give an LSN: 0x and 20 hexadecimal digits')
+    when {{ window[argument] }} is null then raise_error(concat(
+        'CDC 313: {{ argument }} \'', {{ argument }},
+        '\' is not an LSN: give 0x and 20 hexadecimal digits'))
+    {%- endfor %}
+    when {{ window.option_sql }} is null or {{ window.option_sql }} not in (
+        '{{ window.options | join("', '") }}') then raise_error(concat(
+        'CDC 313: row_filter_option \'', coalesce(row_filter_option, 'NULL'),
+        {{ dbt_cdc._literal("' is unknown: give '" ~ window.options | join("' or '") ~ "'") }}))
+    when {{ window.from_lsn }} > {{ window.to_lsn }} then raise_error(concat(
+        'CDC 313: from_lsn ', {{ window.from_lsn }}, ' is above to_lsn ', {{ window.to_lsn }},
+        ': give the lower end first'))
+{%- endmacro %}
