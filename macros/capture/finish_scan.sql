@@ -6,7 +6,8 @@
     {% set cache = dbt_cdc._invocation_cache() %}
     {% set captured = cache.setdefault('captured', {}) %}
     {% do captured.update({instance.name | lower: true}) %}
-    {% if captured | length == dbt_cdc._capture_instances() | length %}
+    {% if captured | length == dbt_cdc._capture_instances() | length
+        and cache.setdefault('publisher', instance.name) == instance.name %}
         {% do dbt_cdc._publish_window(cache.window) %}
         {% do cache.update(is_published=true) %}
     {% endif %}

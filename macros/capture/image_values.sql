@@ -13,7 +13,11 @@
         ),
         {{ dbt_cdc._literal(
             'images array<struct<' ~ fields | join(', ') ~ '>>, malformed string') }},
-        map('columnNameOfCorruptRecord', 'malformed')
+        map(
+            'columnNameOfCorruptRecord', 'malformed',
+            'allowSingleQuotes', 'false',
+            'allowNonNumericNumbers', 'false'
+        )
     )
 {%- endmacro %}
 

@@ -90,7 +90,7 @@
     select commit_lsn, begin_time, commit_time, tran_id, begin_lsn
     from (
         {{ dbt_cdc._indent(dbt_cdc._window_transactions(
-            dbt_cdc._log_relation(), dbt_cdc._zero_lsn(), window.previous_lsn), 8) }}
+            window.log, dbt_cdc._zero_lsn(), window.previous_lsn), 8) }}
     ) as committed
     where
         commit_lsn in (select `__$start_lsn` from {{ instance.relation }})

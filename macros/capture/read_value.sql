@@ -3,7 +3,7 @@
 
 {#- Which rules a type follows. -#}
 {% macro _type_family(data_type) %}
-    {% set base = modules.re.sub('\s*\(.*', '', data_type | lower | trim) %}
+    {% set base = modules.re.sub('\\s*\(.*', '', data_type | lower | trim) %}
     {% set families = {
         'boolean': 'boolean',
         'tinyint': 'integer', 'byte': 'integer', 'smallint': 'integer', 'short': 'integer',
@@ -34,8 +34,9 @@
 
 
 {% macro _read_text(text, data_type) -%}
-    {%- set length = modules.re.search('\d+', data_type).group(0) -%}
-    case when char_length({{ text }}) <= {{ length }} then {{ text }} end
+    {%- set length = modules.re.search('\\d+', data_type).group(0) -%}
+    {%- set value = 'rtrim(' ~ text ~ ')' if data_type.startswith('char') else text -%}
+    case when char_length({{ value }}) <= {{ length }} then {{ value }} end
 {%- endmacro %}
 
 
@@ -50,9 +51,9 @@
     coalesce(try_cast({{ text }} as {{ data_type }}), case
         when {{ text }} rlike '^[-+]?[0-9]+[.]0*$'
             then try_cast(substring_index({{ text }}, '.', 1) as {{ data_type }})
-        when {{ text }} rlike '^[-+]?[0-9]+([.][0-9]{0,9})?[eE][+]?[0-9]+$'
+        when {{ text }} rlike '^[-+]?[0-9]+([.][0-9]{0,18})?[eE][+]?[0-9]+$'
             then try_cast(regexp_extract(
-                cast(try_cast({{ text }} as decimal(38, 9)) as string), '^(.*)[.]0*$', 1
+                cast(try_cast({{ text }} as decimal(38, 18)) as string), '^(.*)[.]0*$', 1
             ) as {{ data_type }})
     end)
 {%- endmacro %}
@@ -60,7 +61,7 @@
 
 {#- Digits that the scale would lose do not fit; zeros at the end do. -#}
 {% macro _read_decimal(text, data_type) -%}
-    {%- set digits = modules.re.findall('\d+', data_type) -%}
+    {%- set digits = modules.re.findall('\\d+', data_type) -%}
     {%- set scale = digits[1] | int if digits | length > 1 else 0 -%}
     case
         when locate('.', {{ text }}) + locate('e', {{ text }}) + locate('E', {{ text }}) = 0
@@ -104,12 +105,12 @@
 
 
 {#- JSON numbers with a fraction or an exponent pass through double on their way to text. Where
-    that would lose digits (decimal columns) or their spelling (string columns), they are quoted
-    first. Inside a JSON string a quote is always escaped, so the pattern matches keys only. -#}
+    that would lose digits (decimal, bigint) or their spelling (string), they are quoted first. Inside a JSON string a quote is always escaped, so the pattern matches keys only. -#}
 {% macro _exact_image(image, columns) -%}
     {%- set keys = [] -%}
     {%- for column in columns
-        if dbt_cdc._type_family(column.data_type) in ['decimal', 'string', 'text'] -%}
+        if dbt_cdc._type_family(column.data_type) in ['decimal', 'string', 'text']
+            or column.data_type | lower in ['bigint', 'long'] -%}
         {%- for key in [tojson(column.name), '"' ~ column.name ~ '"'] | unique -%}
             {%- do keys.append(modules.re.escape(key[1:-1])) -%}
         {%- endfor -%}
@@ -118,7 +119,7 @@
         {{ image }}
     {%- else -%}
         {%- set names = keys | join('|') if keys | length <= 100 else '[^"]*' -%}
-        {%- set pattern = '(?<!\\\\)("(?:' ~ names ~ ')"\s*:\s*)(-?[0-9]+[.eE][-+.0-9eE]*)' -%}
+        {%- set pattern = '(?<!\\\\)("(?:' ~ names ~ ')"\\s*:\\s*)(-?[0-9]+[.eE][-+.0-9eE]*)' -%}
         regexp_replace({{ image }}, {{ dbt_cdc._literal(pattern) }}, '$1"$2"')
     {%- endif -%}
 {%- endmacro %}

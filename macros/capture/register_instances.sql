@@ -27,13 +27,11 @@
 
 {#- Rows that a killed run has left without their change_tables row are not entered twice. -#}
 {% macro _enter_sql(target, values) -%}
-    insert into {{ target }}
-    select entered.*
-    from values
-        {{ values | join(',\n        ') }} as entered
-    where not exists (
-        select 1 from {{ target }} as present where present.object_id = entered.col1
-    )
+    {%- set rows = 'select * from values ' ~ values | join(', ') -%}
+    {{ dbt_cdc._insert_once(
+        target, rows,
+        'not exists (select 1 from ' ~ target ~ ' as present where present.object_id = col1)'
+    ) }}
 {%- endmacro %}
 
 

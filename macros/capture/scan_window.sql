@@ -35,7 +35,9 @@
             {% set window = dbt_cdc._find_open_window(state.scanned_lsn) %}
         {% endif %}
     {% endif %}
-    {% do window.update(published=state.intervals.keys() | list) %}
+    {% do window.update(
+        published=state.intervals.keys() | list, log=dbt_cdc._log_relation()
+    ) %}
     {% if window.to_lsn %}
         {% do dbt_cdc._register_instances(window) %}
         {% do dbt_cdc._log_line(

@@ -89,10 +89,11 @@
     case
         when not lsn rlike '{{ dbt_cdc._lsn_pattern() }}' then {{ dbt_cdc._raise_bad_record(
             place, "'the LSN is not 0x and 20 upper-case hexadecimal digits'") }}
+        when operation in ('DDL', 'TRUNCATE') then lsn
         when tran_id is null then {{ dbt_cdc._raise_bad_record(place, "'tran_id is NULL'") }}
         when operation in ('BEGIN', 'COMMIT', 'ROLLBACK') then lsn
         when operation is null
-            or operation not in ('INSERT', 'UPDATE', 'DELETE', 'DDL', 'TRUNCATE')
+            or operation not in ('INSERT', 'UPDATE', 'DELETE')
             then {{ dbt_cdc._raise_bad_record(
                 place, "concat('the operation is ', coalesce(concat('\\'', operation, '\\''), 'NULL'))"
             ) }}

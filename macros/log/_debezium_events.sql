@@ -68,8 +68,9 @@ events as (
     select
         position,
         {{ dbt_cdc._debezium_kind() | indent(4) }} as kind,
-        case when op = 'r' then 'snapshot' else split_part(coalesce(id, transaction.id), ':', 1)
-            end as xid,
+        -- never null: Spark would test it before it parses, and parse twice
+        case when op = 'r' then 'snapshot'
+            else coalesce(split_part(coalesce(id, transaction.id), ':', 1), '') end as xid,
         cast(coalesce(source.lsn, split_part(id, ':', 2)) as bigint) as wal,
         cast(case
             when status = 'BEGIN' then 0

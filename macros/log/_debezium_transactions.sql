@@ -15,7 +15,6 @@ transactions as (
         min(position) as first_position,
         max(position) as last_position
     from changes
-    where xid is not null
     group by xid, commit_number
 ),
 
@@ -24,7 +23,7 @@ queue as (
         *,
         case
             when commit_number = {{ snapshot_commit }}
-                then coalesce(has_last_row, false) or max(xid <> 'snapshot') over ()
+                then coalesce(has_last_row, false) or max(xid not in ('snapshot', '')) over ()
             else commit_number is not null and landed_events >= event_count
         end as is_whole,
         coalesce(
@@ -60,7 +59,7 @@ emitted_transactions as (
             *,
             -- the next run starts before the first event that this one leaves out
             coalesce(
-                min(case when not is_emitted then first_position end) over () - 1,
+                min(case when not is_emitted and xid <> '' then first_position end) over () - 1,
                 {{ 'max(last_position) over ()' if batch.last_position is none
                     else batch.last_position }}
             ) as resume_position

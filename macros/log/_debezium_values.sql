@@ -7,7 +7,7 @@
         when encoding.name = 'decimal text'
             then {{ dbt_cdc._debezium_decimal_text() | indent(8) }}
         when encoding.name = 'hex'
-            then base64(unhex(value))
+            then replace(base64(unhex(value)), '\r\n', '')
         when encoding.name = 'base64'
             then value
         when encoding.name = 'date'
@@ -67,7 +67,7 @@
 {% macro _debezium_decimal() -%}
     get(transform(filter(
         array(if(startswith(value, '{'),
-            from_json(value, 'value: string, scale: int'),
+            from_json(value, 'struct<value: string, scale: int>'),
             named_struct('value', value, 'scale', encoding.scale)
         )),
         number -> length(number.value) <= 24 and number.value

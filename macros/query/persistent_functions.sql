@@ -67,7 +67,7 @@
         `__$operation` int,
         `__$update_mask` string
         {%- for column in instance.columns %},
-        {{ dbt_cdc._column(column.name) }} {{ column.data_type }}
+        {{ dbt_cdc._column(column.name) }} {{ dbt_cdc._expression_type(column.data_type) }}
         {%- endfor %}
     )
     return

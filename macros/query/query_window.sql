@@ -75,7 +75,13 @@
     {% endfor %}
     {% for column in window.columns %}
         {% do names.append(dbt_cdc._column(column.name)) %}
-        {% do nulls.append('cast(null as ' ~ column.data_type ~ ')') %}
+        {% do nulls.append('cast(null as ' ~ dbt_cdc._expression_type(column.data_type) ~ ')') %}
     {% endfor %}
     {% do return({'names': names, 'nulls': nulls}) %}
+{% endmacro %}
+
+
+{#- Spark takes char and varchar as columns of tables only. -#}
+{% macro _expression_type(data_type) %}
+    {% do return('string' if dbt_cdc._type_family(data_type) == 'text' else data_type) %}
 {% endmacro %}

@@ -1,0 +1,38 @@
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help setup run test test-fast lint bench clean
+
+# The project runs on the Spark of its own .venv, whatever else the machine has.
+unexport SPARK_HOME SPARK_CONF_DIR PYTHONPATH PYTHONHOME VIRTUAL_ENV
+
+BIN := .venv/bin
+SQL := $(wildcard analyses models tests/data tests/generic)
+PY := $(wildcard .sqlfluff_libs benchmarks scripts tests)
+
+help: ## show this list
+	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
+
+setup: ## make .venv from the lock file, with a Java and Delta; takes no time when it is there
+	@scripts/setup.sh
+
+run: setup ## capture the shipped sample in two batches, query it, clean up
+	@$(BIN)/python scripts/demo.py
+
+test: lint ## all that CI checks: lint, dbt unit and data tests, integration tests
+	@$(BIN)/python -m pytest -q tests
+
+test-fast: setup ## the tests that take seconds
+	@$(BIN)/python -m pytest -q -m 'not slow' tests
+
+lint: setup ## ruff, yamllint and sqlfluff
+	@$(BIN)/ruff check --quiet $(PY)
+	@$(BIN)/ruff format --quiet --check $(PY)
+	@$(BIN)/yamllint --strict .
+	@$(BIN)/sqlfluff lint --nocolor --disable-progress-bar $(SQL)
+
+bench: setup ## the benchmarks: a table and a plot
+	@$(BIN)/python benchmarks/bench.py
+
+clean: ## remove what runs have made (tables, logs, compiled files); .venv stays
+	@rm -rf .spark target logs dbt_packages spark-warehouse metastore_db derby.log \
+		.hypothesis .pytest_cache .ruff_cache

@@ -1,0 +1,30 @@
+{# The landed events: each file of the landing folder is read once, in the order of file names. #}
+{{ config(materialized='incremental', incremental_strategy='append', file_format='delta') }}
+
+{% set last_file = '' %}
+{% if is_incremental() %}
+    {% set last_file = run_query('select max(landed_file) from ' ~ this).rows[0][0] or '' %}
+{% endif %}
+
+with landed as (
+    select
+        from_json(
+            value,
+            'position bigint, topic string, key string, value string, headers string'
+        ) as event,
+        _metadata.file_name as landed_file
+    from text.`{{ var('shop_landing', 'data/shop') }}`
+    where _metadata.file_name > '{{ last_file }}'
+)
+
+select
+    event.position,
+    event.topic,
+    event.key,
+    event.value,
+    event.headers,
+    landed_file
+from landed
+{% if is_incremental() %}
+    where not exists (select 1 from {{ this }} where landed_file > '{{ last_file }}')
+{% endif %}

@@ -1,0 +1,14 @@
+{# The canonical log of the shop database, from what Debezium wrote; `types` says what JSON can't. #}
+{{ config(materialized='incremental', incremental_strategy='append', file_format='delta') }}
+
+{{ dbt_cdc.debezium_log(
+    ref('shop_events'),
+    types={
+        'public.customers': {
+            'balance': 'decimal(18,4)', 'wide': 'decimal(38,18)', 'avatar': 'binary',
+            'birth': 'date', 'updated_at': 'timestamp(3)',
+        },
+        'public.orders': {'amount': 'decimal(12,2)'},
+    },
+    before_images={'public.docs': 'key'},
+) }}

@@ -1,0 +1,138 @@
+"""Capturing a canonical log of `reference.log.LogRecord`s in a temporary dbt project."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from pyspark.sql import Row
+
+from harness import DbtResult, Project
+from reference.capture import CaptureInstance, ChangeRow
+from reference.log import LogRecord
+from reference.values import NAN, read_value
+
+LOG_COLUMNS = {
+    "lsn": "string",
+    "tran_id": "string",
+    "operation": "string",
+    "record_time": "timestamp",
+    "source_schema": "string",
+    "source_name": "string",
+    "before_image": "string",
+    "after_image": "string",
+    "ddl_command": "string",
+    "command_id": "int",
+}
+LOG_DDL = ", ".join(f"{name} {data_type}" for name, data_type in LOG_COLUMNS.items())
+
+
+def instance_yaml(instances: Iterable[CaptureInstance], **meta: Any) -> str:
+    """The models' YAML (as JSON, which YAML contains); `meta` is added to every instance."""
+    models = []
+    for instance in instances:
+        cdc = {
+            "source_schema": instance.source_schema,
+            "source_name": instance.source_name,
+            "capture_instance": instance.capture_instance,
+            "index_columns": list(instance.index_columns),
+            "before_image": instance.before_image,
+            **meta,
+        }
+        columns = [{"name": n, "data_type": t, "quote": True} for n, t in instance.columns]
+        name = f"{instance.capture_instance.lower()}_ct"
+        models.append({"name": name, "config": {"meta": {"cdc": cdc}}, "columns": columns})
+    return json.dumps({"version": 2, "models": models}, ensure_ascii=False)
+
+
+class Capture:
+    """A project with the log table `landed`, a view `raw_log` on it and one model an instance."""
+
+    def __init__(
+        self,
+        make_project: Callable[..., Project],
+        instances: Sequence[CaptureInstance],
+        vars: dict[str, Any] | None = None,
+        models: dict[str, str] | None = None,
+        **meta: Any,
+    ) -> None:
+        self.instances = list(instances)
+        files = {"raw_log.sql": "select * from {{ target.schema }}.landed"}
+        files["instances.yml"] = instance_yaml(instances, **meta)
+        for instance in instances:
+            name = f"{instance.capture_instance.lower()}_ct.sql"
+            files[name] = "{{ dbt_cdc.change_table() }}\n"
+        self.project = make_project(
+            models={**files, **(models or {})}, vars={"cdc_log_model": "raw_log", **(vars or {})}
+        )
+        self.clear()
+
+    @property
+    def schema(self) -> str:
+        """The schema of the project."""
+        return self.project.schema
+
+    def clear(self) -> None:
+        """Drops everything that was captured, and the log."""
+        self.sql("drop schema if exists {schema} cascade")
+        self.sql("create schema {schema}")
+        self.sql(f"create table {{schema}}.landed ({LOG_DDL}) using delta")
+
+    def sql(self, query: str) -> list[Row]:
+        """The rows of a query; `{schema}` stands for the project's schema."""
+        return self.project.sql(query)
+
+    def land(self, records: Iterable[LogRecord]) -> None:
+        """Appends records to the log."""
+        rows = [tuple(getattr(record, name) for name in LOG_COLUMNS) for record in records]
+        if rows:
+            frame = self.project.spark.createDataFrame(rows, LOG_DDL)
+            frame.coalesce(1).write.insertInto(f"{self.schema}.landed")
+
+    def run(self, *args: str, **options: Any) -> DbtResult:
+        """`dbt run` that has to succeed."""
+        return self.project.ok("run", *args, **options)
+
+    def changes(self, instance: CaptureInstance) -> list[ChangeRow]:
+        """The instance's change table, in the order of changes."""
+        rows = self.sql(f"select * from {{schema}}.{instance.capture_instance.lower()}_ct")
+        return sorted((change_row(row, instance) for row in rows), key=lambda row: row.order)
+
+    def call(self, function: str, *args: str | None) -> list[Row]:
+        """The rows of a persistent table function."""
+        literals = ", ".join("null" if a is None else "'" + a.replace("'", "\\'") + "'" for a in args)
+        return self.sql(f"select * from {{schema}}.{function}({literals})")
+
+
+def plain(value: Any, data_type: str) -> Any:
+    """A value as Spark returns it -> as the reference has it."""
+    if value is None:
+        return None
+    if data_type.startswith("timestamp"):
+        return read_value(value.isoformat(), data_type)
+    if isinstance(value, float) and value != value:
+        return NAN
+    if isinstance(value, bytearray):
+        return bytes(value)
+    if data_type.startswith("char"):
+        return value.rstrip(" ")
+    return value
+
+
+def plain_values(row: Row, instance: CaptureInstance) -> tuple[Any, ...]:
+    """The captured values of a row, as the reference has them."""
+    return tuple(plain(row[name], data_type) for name, data_type in instance.columns)
+
+
+def change_row(row: Row, instance: CaptureInstance) -> ChangeRow:
+    """A change table's row as the reference has it."""
+    return ChangeRow(
+        row["__$start_lsn"],
+        row["__$seqval"],
+        row["__$operation"],
+        row["__$update_mask"],
+        plain_values(row, instance),
+        row["__$command_id"],
+        row["__$end_lsn"],
+    )

@@ -1,0 +1,31 @@
+"""Fixtures of all tests: one warm Spark session, temporary dbt projects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from harness import Project, start_spark
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """The session that all tests and all in-process dbt runs share."""
+    session = start_spark(tmp_path_factory.mktemp("spark"))
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="session")
+def make_project(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[..., Project]:
+    """A factory of temporary dbt projects: `make_project(models={...}, vars={...}, ...)`."""
+
+    def make(**options: Any) -> Project:
+        return Project(tmp_path_factory.mktemp("project"), spark, **options)
+
+    return make

@@ -1,0 +1,152 @@
+"""Temporary dbt projects that use this package, on one warm Spark session.
+
+A `Project` is what a user has: an own folder, an own schema, this repository as an installed
+package. dbt runs in this process, so that a command takes a second, not a JVM start.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import itertools
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dbt.cli.main import dbtRunner
+from pyspark.sql import DataFrame, Row, SparkSession
+
+PACKAGE = Path(os.environ.get("DBT_CDC_PACKAGE") or Path(__file__).parents[1])
+SPARK_CONF = {
+    "spark.master": "local[2]",
+    "spark.driver.memory": "3g",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "false",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.databricks.delta.snapshotPartitions": "1",
+}
+_numbers = itertools.count(1)
+
+
+def start_spark(folder: Path) -> SparkSession:
+    """A Spark session whose warehouse and Derby metastore lie in `folder`. One per process."""
+    derby = f"-Dderby.system.home={folder} -Dderby.stream.error.file=/dev/null"
+    conf = {**SPARK_CONF, "spark.sql.warehouse.dir": f"{folder}/warehouse"}
+    conf["spark.driver.extraJavaOptions"] = f"{derby} -Duser.timezone=UTC"
+    conf["spark.hadoop.javax.jdo.option.ConnectionURL"] = "jdbc:derby:memory:test;create=true"
+    builder = SparkSession.builder.enableHiveSupport()
+    for name, value in conf.items():
+        builder = builder.config(name, value)
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    os.environ["PYSPARK_SUBMIT_ARGS"] = (
+        f"--driver-memory {conf['spark.driver.memory']} "
+        f"--driver-java-options '{conf['spark.driver.extraJavaOptions']}' pyspark-shell"
+    )
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("OFF")
+    return spark
+
+
+@dataclass(frozen=True)
+class NodeResult:
+    """What became of a node: 'success', 'error', 'pass', 'fail', 'skipped' ... and dbt's text."""
+
+    status: str
+    message: str
+
+
+@dataclass(frozen=True)
+class DbtResult:
+    """One dbt invocation. `messages` is by node name; `output` is what dbt logged (info and up)."""
+
+    success: bool
+    messages: dict[str, NodeResult]
+    output: str
+
+
+class Project:
+    """A temporary dbt project; use the fixture `make_project`."""
+
+    def __init__(
+        self,
+        folder: Path,
+        spark: SparkSession,
+        models: Mapping[str, str] | None = None,
+        vars: Mapping[str, Any] | None = None,
+        name: str = "shop",
+        extra_project: Mapping[str, Any] | None = None,
+        macros: Mapping[str, str] | None = None,
+    ) -> None:
+        self.folder, self.spark, self.name = folder, spark, name
+        self.schema = f"{name}_{next(_numbers)}"
+        self._write_project(dict(vars or {}), dict(extra_project or {}))
+        for path, text in (models or {}).items():
+            self.write(f"models/{path}", text)
+        for path, text in (macros or {}).items():
+            self.write(f"macros/{path}", text)
+
+    def _write_project(self, vars: dict[str, Any], extra: dict[str, Any]) -> None:
+        flags = {"send_anonymous_usage_stats": False, "version_check": False}
+        target = {"type": "spark", "method": "session", "host": "NA", "schema": self.schema}
+        project = {"name": self.name, "version": "1.0.0", "profile": "test", "vars": vars}
+        project["flags"] = {**flags, **extra.pop("flags", {})}
+        profiles = {"test": {"target": "test", "outputs": {"test": {**target, "threads": 1}}}}
+        for path, content in {
+            "dbt_project.yml": {**project, **extra},
+            "profiles.yml": profiles,
+            "packages.yml": {"packages": [{"local": str(PACKAGE)}]},
+        }.items():
+            self.write(path, json.dumps(content, indent=2))
+        (self.folder / "dbt_packages").mkdir()
+        (self.folder / "dbt_packages" / "dbt_cdc").symlink_to(PACKAGE)
+
+    def write(self, path: str, text: str) -> None:
+        """Writes a file of the project, e.g. 'models/orders.sql'."""
+        file = self.folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+
+    def dbt(self, *args: str, vars: Mapping[str, Any] | None = None) -> DbtResult:
+        """Runs a dbt command: `dbt('run', '--select', 'orders', vars={'cdc_scan_until': ...})`."""
+        lines: list[str] = []
+
+        def listen(event: Any) -> None:
+            if event.info.level in ("info", "warn", "error"):
+                lines.append(re.sub(r"\x1b\[\d+m", "", event.info.msg))
+
+        options = [f"--project-dir={self.folder}", f"--profiles-dir={self.folder}", "--no-use-colors"]
+        options += [f"--log-path={self.folder}/logs", "--log-level-file=none", "--quiet"]
+        if vars is not None:
+            options.append(f"--vars={json.dumps(vars)}")
+        with contextlib.redirect_stdout(io.StringIO()):
+            done = dbtRunner(callbacks=[listen]).invoke([*args, *options])
+        if done.exception and str(done.exception) not in "\n".join(lines):
+            lines.append(str(done.exception))
+        messages = {
+            getattr(r.node, "name", ""): NodeResult(str(r.status), r.message or "")
+            for r in getattr(done.result, "results", [])
+            if hasattr(r, "node")
+        }
+        return DbtResult(done.success, messages, "\n".join(lines))
+
+    def ok(self, *args: str, vars: Mapping[str, Any] | None = None) -> DbtResult:
+        """Like `dbt`, but a failure fails the test with dbt's output."""
+        result = self.dbt(*args, vars=vars)
+        assert result.success, result.output
+        return result
+
+    def sql(self, query: str) -> list[Row]:
+        """The rows of a query; `{schema}` stands for the project's schema."""
+        return self.spark.sql(query.replace("{schema}", self.schema)).collect()
+
+    def table(self, name: str) -> DataFrame:
+        """A table or view of the project's schema."""
+        return self.spark.table(f"{self.schema}.{name}")

@@ -1,0 +1,104 @@
+"""Standing between dbt and Spark: watching, failing and replaying single statements."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from dbt.adapters.spark.session import Cursor
+from dbt_common.exceptions import DbtRuntimeError
+from pyspark.sql import SparkSession
+
+WRITES = re.compile(r"(insert|create|begin|delete|update|merge|drop|alter|truncate|replace)\b", re.I)
+LSN = re.compile(r"0x[0-9A-F]{20}")
+
+
+def without_comment(sql: str) -> str:
+    """A statement without the comment that dbt puts before it."""
+    return re.sub(r"^\s*/\*.*?\*/\s*", "", sql, flags=re.S).strip()
+
+
+def is_write(sql: str) -> bool:
+    """Whether a statement changes anything."""
+    return bool(WRITES.match(without_comment(sql)))
+
+
+class Killed(DbtRuntimeError):
+    """What the adapter would raise if the connection were lost."""
+
+
+@contextlib.contextmanager
+def around_statements(execute: Callable[[str, Callable[[], Any]], Any]) -> Iterator[None]:
+    """Calls `execute(sql, go)` for each statement that dbt sends; `go()` really sends it."""
+    original = Cursor.execute
+
+    def patched(self: Cursor, sql: str, *parameters: Any) -> Any:
+        return execute(sql, lambda: original(self, sql, *parameters))
+
+    Cursor.execute = patched  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        Cursor.execute = original  # type: ignore[method-assign]
+
+
+@contextlib.contextmanager
+def recorded() -> Iterator[list[str]]:
+    """The statements that are sent, in order."""
+    statements: list[str] = []
+
+    def execute(sql: str, go: Callable[[], Any]) -> Any:
+        statements.append(without_comment(sql))
+        return go()
+
+    with around_statements(execute):
+        yield statements
+
+
+@contextlib.contextmanager
+def dying_at(is_last: Callable[[str], bool]) -> Iterator[list[str]]:
+    """After the first write for which `is_last(sql)` holds, every statement fails, as after a
+    kill. Gives the writes that were executed."""
+    writes: list[str] = []
+    is_dead: list[bool] = []
+
+    def execute(sql: str, go: Callable[[], Any]) -> Any:
+        if is_dead:
+            raise Killed("killed")
+        result = go()
+        if is_write(sql):
+            writes.append(without_comment(sql))
+            if is_last(writes[-1]):
+                is_dead.append(True)
+                raise Killed("killed")
+        return result
+
+    with around_statements(execute):
+        yield writes
+
+
+@contextlib.contextmanager
+def failing_at(number: int, *, executed: bool) -> Iterator[list[str]]:
+    """The `number`-th write fails, before or after it is `executed`; dbt goes on."""
+    writes: list[str] = []
+
+    def execute(sql: str, go: Callable[[], Any]) -> Any:
+        if not is_write(sql):
+            return go()
+        writes.append(without_comment(sql))
+        if len(writes) != number:
+            return go()
+        if executed:
+            go()
+        raise Killed("this statement failed")
+
+    with around_statements(execute):
+        yield writes
+
+
+def replay(spark: SparkSession, statements: list[str]) -> None:
+    """Executes recorded statements, as another client would."""
+    for sql in statements:
+        spark.sql(sql)
