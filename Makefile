@@ -7,7 +7,7 @@ unexport SPARK_HOME SPARK_CONF_DIR PYTHONPATH PYTHONHOME VIRTUAL_ENV
 
 BIN := .venv/bin
 SQL := $(wildcard analyses models tests/data tests/generic)
-PY := $(wildcard .sqlfluff_libs benchmarks scripts tests)
+PY := $(wildcard benchmarks scripts tests)
 
 help: ## show this list
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20

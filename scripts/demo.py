@@ -24,7 +24,9 @@ from pyspark.errors import PySparkException  # noqa: E402
 from pyspark.sql import SparkSession  # noqa: E402
 
 ORDER = "`__$start_lsn`, `__$seqval`, `__$operation`"
-COLUMNS = "`__$operation` as op, `__$update_mask` as mask, customer_id, order_no, status, amount, qty"
+COLUMNS = (
+    "`__$operation` as op, `__$update_mask` as mask, customer_id, order_no, status, amount, qty"
+)
 
 
 def step(text: str) -> None:
@@ -63,8 +65,8 @@ def show(query: str, rows: int = 8) -> None:
     frame = SparkSession.builder.getOrCreate().sql(query)
     count = frame.count()
     print(f"\n{query};")
-    frame.show(rows, truncate=24)
-    print(f"{count} rows" + (f", the first {rows} shown" if count > rows else ""))
+    frame.limit(rows).show(truncate=24)
+    print(f"{count} rows" + (f", the first {rows} of them shown" if count > rows else ""))
 
 
 def changes(kind: str, window: tuple[str, str], option: str, order: str) -> str:
@@ -81,7 +83,9 @@ def main() -> None:
     """The whole way, step by step."""
     shutil.rmtree(HOME, ignore_errors=True)
     (HOME / "warehouse").mkdir(parents=True)
-    print(f"A part of a PostgreSQL log, four tables. Tables and state go to {HOME.relative_to(ROOT)}")
+    print(
+        f"A part of a PostgreSQL log, four tables. Tables and state go to {HOME.relative_to(ROOT)}"
+    )
 
     step("1. The first batch of events lands; dbt run makes the log and the change tables")
     land(1)

@@ -6,9 +6,8 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from pyspark.sql import Row
-
 from harness import DbtResult, Project
+from pyspark.sql import Row
 from reference.capture import CaptureInstance, ChangeRow
 from reference.log import LogRecord
 from reference.values import NAN, read_value
@@ -101,7 +100,9 @@ class Capture:
 
     def call(self, function: str, *args: str | None) -> list[Row]:
         """The rows of a persistent table function."""
-        literals = ", ".join("null" if a is None else "'" + a.replace("'", "\\'") + "'" for a in args)
+        literals = ", ".join(
+            "null" if a is None else "'" + a.replace("'", "\\'") + "'" for a in args
+        )
         return self.sql(f"select * from {{schema}}.{function}({literals})")
 
 

@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
-
 from harness import Project, start_spark
+from pyspark.sql import SparkSession
 
 
 @pytest.fixture(scope="session")

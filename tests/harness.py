@@ -36,12 +36,13 @@ SPARK_CONF = {
 _numbers = itertools.count(1)
 
 
-def start_spark(folder: Path) -> SparkSession:
-    """A Spark session whose warehouse and Derby metastore lie in `folder`. One per process."""
+def start_spark(folder: Path, metastore: str = "memory:test") -> SparkSession:
+    """A Spark session whose warehouse lies in `folder`; `metastore` is a Derby database. One per
+    process."""
     derby = f"-Dderby.system.home={folder} -Dderby.stream.error.file=/dev/null"
     conf = {**SPARK_CONF, "spark.sql.warehouse.dir": f"{folder}/warehouse"}
     conf["spark.driver.extraJavaOptions"] = f"{derby} -Duser.timezone=UTC"
-    conf["spark.hadoop.javax.jdo.option.ConnectionURL"] = "jdbc:derby:memory:test;create=true"
+    conf["spark.hadoop.javax.jdo.option.ConnectionURL"] = f"jdbc:derby:{metastore};create=true"
     builder = SparkSession.builder.enableHiveSupport()
     for name, value in conf.items():
         builder = builder.config(name, value)
@@ -122,7 +123,11 @@ class Project:
             if event.info.level in ("info", "warn", "error"):
                 lines.append(re.sub(r"\x1b\[\d+m", "", event.info.msg))
 
-        options = [f"--project-dir={self.folder}", f"--profiles-dir={self.folder}", "--no-use-colors"]
+        options = [
+            f"--project-dir={self.folder}",
+            f"--profiles-dir={self.folder}",
+            "--no-use-colors",
+        ]
         options += [f"--log-path={self.folder}/logs", "--log-level-file=none", "--quiet"]
         if vars is not None:
             options.append(f"--vars={json.dumps(vars)}")

@@ -11,7 +11,9 @@ from dbt.adapters.spark.session import Cursor
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import SparkSession
 
-WRITES = re.compile(r"(insert|create|begin|delete|update|merge|drop|alter|truncate|replace)\b", re.I)
+WRITES = re.compile(
+    r"(insert|create|begin|delete|update|merge|drop|alter|truncate|replace)\b", re.I
+)
 LSN = re.compile(r"0x[0-9A-F]{20}")
 
 

@@ -8,7 +8,7 @@
             'a capture instance names its source table: source_schema and source_name'
         ) %}
     {% endfor %}
-    {% set columns = node.columns.values() | list %}
+    {% set columns = (node.columns.values() if node.columns is mapping else node.columns) | list %}
     {% set index_columns = meta.get('index_columns') or [] %}
     {% set instance = {
         'name': meta.get('capture_instance') or meta.source_schema ~ '_' ~ meta.source_name,

@@ -66,7 +66,7 @@ complete as (
         {{ dbt_cdc._indent(dbt_cdc._checked_operation(instance), 8) }} as operation,
         {{ dbt_cdc._indent(dbt_cdc._complete_before(instance), 8) }} as before,
         {{ dbt_cdc._indent(dbt_cdc._complete_after(columns), 8) }} as after,
-        {{ dbt_cdc._indent(dbt_cdc._unknown_columns(instance), 8) }} as unknown
+        {{ dbt_cdc._indent(dbt_cdc._unknown_columns(instance), 8) }} as unknown_columns
     from typed
 ),
 
@@ -121,6 +121,6 @@ select tran_id, begin_lsn, commit_lsn
 from {{ scan_transactions }}
 where
     window_to_lsn = '{{ window.to_lsn or dbt_cdc._zero_lsn() }}'
-    and commit_lsn is not null
+    and commit_lsn > '{{ window.previous_lsn }}'
     {%- endif -%}
 {%- endmacro %}

@@ -227,7 +227,7 @@
             {%- set name = dbt_cdc._column(column.name) %}
             + if(before.{{ name }} <=> after.{{ name }}
                 {%- if instance.before_image == 'partial' %}
-                and not coalesce(array_contains(unknown, {{ first + loop.index }}), false)
+                and not coalesce(array_contains(unknown_columns, {{ first + loop.index }}), false)
                 {%- endif %}, 0, {{ 2 ** (loop.index - 1) }})
             {%- endfor %}
         ), {{ ((chunk | length + 7) // 8) * 2 }}, '0')

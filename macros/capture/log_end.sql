@@ -50,7 +50,7 @@
                 then records.lsn end
         ) as to_lsn,
         min(records.malformed) as malformed,
-        max(current_timezone()) as time_zone
+        current_timezone() as time_zone
     from records
     cross join beyond
 {%- endmacro %}

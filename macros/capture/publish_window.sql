@@ -1,6 +1,7 @@
 {#- Publication: the window's transactions into lsn_time_mapping, then the new validity intervals.
     Each step can be repeated; readers see the window with the last one. -#}
 {% macro _publish_window(window) %}
+    {% do dbt_cdc._announce_new_instances(window) %}
     {% do run_query(dbt_cdc._publish_mapping_sql(window)) %}
     {% for instance in dbt_cdc._capture_instances().values() %}
         {% if dbt_cdc._instance_window(instance, window).is_backfill %}
@@ -8,7 +9,6 @@
         {% endif %}
     {% endfor %}
     {% do dbt_cdc._publish_validity_intervals(window.to_lsn) %}
-    {% do dbt_cdc._create_new_functions(window) %}
     {% do dbt_cdc._log_line('published up to ' ~ window.to_lsn) %}
 {% endmacro %}
 

@@ -36,7 +36,7 @@
         {% endif %}
     {% endif %}
     {% do window.update(
-        published=state.intervals.keys() | list, log=dbt_cdc._log_relation()
+        published=dbt_cdc._published_instances(state), log=dbt_cdc._log_relation()
     ) %}
     {% if window.to_lsn %}
         {% do dbt_cdc._register_instances(window) %}
@@ -51,13 +51,16 @@
 {% endmacro %}
 
 
-{#- The window that is open, if any: opened after the last published position, not published. -#}
+{#- The window that is open, if any: the one right after the last published position. (In a run that
+    others have overtaken there may be later ones, and this one be done already.) -#}
 {% macro _find_open_window(scanned_lsn) %}
-    {% set row = dbt_cdc._fetch(
-        "select max(window_to_lsn) as to_lsn, min(begin_lsn) as floor_lsn, count(*) as transactions"
+    {% set rows = dbt_cdc._fetch(
+        'select window_to_lsn as to_lsn, min(begin_lsn) as floor_lsn, count(*) as transactions'
         ~ ' from ' ~ dbt_cdc._state_relation('scan_transactions')
         ~ " where window_to_lsn > '" ~ scanned_lsn ~ "' and commit_lsn is not null"
-    )[0] %}
+        ~ ' group by window_to_lsn order by window_to_lsn limit 1'
+    ) %}
+    {% set row = rows[0] if rows else {'to_lsn': none, 'floor_lsn': none, 'transactions': 0} %}
     {% do return({
         'previous_lsn': scanned_lsn, 'to_lsn': row.to_lsn, 'floor_lsn': row.floor_lsn,
         'transactions': row.transactions,

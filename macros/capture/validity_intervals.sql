@@ -1,44 +1,106 @@
 {#- What is published: {scanned_lsn, high_end, intervals: {name: {low_end, high_end}}}. Read from
-    literals of a view, so it costs no job; where the view is missing, from the tables. -#}
+    literals of a view, so it costs no job; where somebody dropped the view, from the tables. -#}
 {% macro _published_state() %}
     {% set view = dbt_cdc._validity_intervals() %}
     {% set state = {'scanned_lsn': dbt_cdc._zero_lsn(), 'high_end': none, 'intervals': {}} %}
     {% if load_cached_relation(view) is not none %}
-        {% for row in dbt_cdc._fetch('select * from ' ~ view) %}
-            {% do state.update(scanned_lsn=row.scanned_lsn, high_end=row.high_end) %}
-            {% do state.intervals.update({row.capture_instance | lower: row}) %}
-        {% endfor %}
+        {% set rows = dbt_cdc._fetch('select * from ' ~ view) %}
     {% elif load_cached_relation(dbt_cdc._state_relation('lsn_time_mapping')) is not none %}
-        {% set mapping = dbt_cdc._state_relation('lsn_time_mapping') %}
-        {% set lsn = dbt_cdc._fetch('select max(start_lsn) as lsn from ' ~ mapping)[0].lsn %}
-        {% if lsn %}
-            {% do state.update(scanned_lsn=lsn, high_end=lsn) %}
-        {% endif %}
+        {% set rows = dbt_cdc._fetch(dbt_cdc._intervals_sql(dbt_cdc._zero_lsn())) %}
     {% endif %}
+    {% for row in rows or [] %}
+        {% do state.intervals.update({row.capture_instance | lower: row}) %}
+        {% if row.high_end %}
+            {% do state.update(
+                high_end=row.high_end, scanned_lsn=row.get('scanned_lsn') or row.high_end
+            ) %}
+        {% endif %}
+    {% endfor %}
     {% do return(state) %}
 {% endmacro %}
 
 
+{#- The instances that were part of the last publication. -#}
+{% macro _published_instances(state) %}
+    {% set names = [] %}
+    {% for name, interval in state.intervals.items() if interval.high_end %}
+        {% do names.append(name) %}
+    {% endfor %}
+    {% do return(names) %}
+{% endmacro %}
+
+
+{#- Before a new instance is published: its row in the view, with no high end, and then its
+    functions, which raise until it has one. A killed run does both again. -#}
+{% macro _announce_new_instances(window) %}
+    {% set new = [] %}
+    {% for name, instance in dbt_cdc._capture_instances().items() if name not in window.published %}
+        {% do new.append(instance) %}
+    {% endfor %}
+    {% if new %}
+        {% set state = dbt_cdc._published_state() %}
+        {% set intervals = [] %}
+        {% for row in dbt_cdc._fetch(dbt_cdc._intervals_sql(dbt_cdc._zero_lsn())) %}
+            {% do intervals.append(state.intervals.get(
+                row.capture_instance | lower, dict(row, high_end=none)
+            )) %}
+        {% endfor %}
+        {% do dbt_cdc._replace_view(intervals, state.scanned_lsn, state.high_end) %}
+        {% if var('cdc_persistent_functions', true) %}
+            {% do dbt_cdc._create_functions(new) %}
+        {% endif %}
+    {% endif %}
+{% endmacro %}
+
+
 {#- Replaces the view from the tables, and again until it shows what they hold: a cleanup or another
-    run may have moved them in between, and neither end ever moves back. -#}
+    run may have moved them in between. -#}
 {% macro _publish_validity_intervals(scanned_lsn) %}
-    {% set shown = [none] %}
+    {% set shown = {} %}
     {% for attempt in range(5) %}
-        {% set intervals = dbt_cdc._fetch(dbt_cdc._intervals_sql()) %}
-        {% if intervals != shown[-1] %}
-            {% set scanned = [
-                scanned_lsn, dbt_cdc._published_state().scanned_lsn, intervals[0].high_end or ''
-            ] | max %}
-            {% do run_query(dbt_cdc._validity_intervals_sql(intervals, scanned)) %}
-            {% do adapter.cache_added(dbt_cdc._validity_intervals()) %}
-            {% do shown.append(intervals) %}
+        {% if not shown.is_settled %}
+            {% set state = dbt_cdc._published_state() %}
+            {% set intervals = dbt_cdc._fetch(
+                dbt_cdc._intervals_sql(state.high_end or dbt_cdc._zero_lsn())
+            ) %}
+            {% do shown.update(is_settled=(intervals == shown.intervals)) %}
+            {% if not shown.is_settled %}
+                {% set high_end = intervals[0].high_end %}
+                {% do dbt_cdc._replace_view(
+                    intervals, [scanned_lsn, state.scanned_lsn, high_end or ''] | max, high_end
+                ) %}
+                {% do shown.update(intervals=intervals) %}
+            {% endif %}
         {% endif %}
     {% endfor %}
 {% endmacro %}
 
 
-{% macro _intervals_sql() -%}
-    {%- set captured = dbt_cdc._capture_instances().keys() | list -%}
+{#- Neither end ever moves back: a run that others have overtaken leaves their view as it is. -#}
+{% macro _replace_view(intervals, scanned_lsn, high_end) %}
+    {% set view = dbt_cdc._validity_intervals() %}
+    {% set replace = dbt_cdc._validity_intervals_sql(intervals, scanned_lsn) %}
+    {% if load_cached_relation(view) is none or not var('cdc_sql_scripting', true) %}
+        {% do run_query(replace) %}
+        {% do adapter.cache_added(view) %}
+    {% else %}
+        {% set replace -%}
+            begin
+                if not exists (
+                    select 1 from {{ view }}
+                    where scanned_lsn > '{{ scanned_lsn }}' or high_end > '{{ high_end or '' }}'
+                ) then
+                    {{ dbt_cdc._indent(replace, 20) }};
+                end if;
+            end
+        {%- endset %}
+        {% do run_query(replace) %}
+    {% endif %}
+{% endmacro %}
+
+
+{#- All instances and the high end, which lies at or after `floor_lsn`. -#}
+{% macro _intervals_sql(floor_lsn) -%}
     select
         instances.capture_instance,
         instances.start_lsn as low_end,
@@ -46,7 +108,7 @@
     from {{ dbt_cdc._state_relation('change_tables') }} as instances
     cross join (
         select max(start_lsn) as high_end from {{ dbt_cdc._state_relation('lsn_time_mapping') }}
-        where start_lsn >= '{{ dbt_cdc._published_state().high_end or dbt_cdc._zero_lsn() }}'
+        where start_lsn >= '{{ floor_lsn }}'
     ) as mapping
     order by instances.capture_instance
 {%- endmacro %}

@@ -70,7 +70,8 @@
     can't tell from texts when binary.handling.mode is hex. -#}
 {% macro _debezium_declared_types() %}
     {% set types = {} %}
-    {% for node in graph.nodes.values() if execute and node.resource_type == 'model' %}
+    {% set nodes = graph.nodes.values() if execute else [] %}
+    {% for node in nodes if node.resource_type == 'model' %}
         {% set source = (node.config.meta or {}).get('cdc') or {} %}
         {% for column in node.columns.values()
             if source.get('source_schema') and (column.data_type or '') | lower == 'binary' %}

@@ -14,7 +14,7 @@
 {% macro _net_changes_sql(window) -%}
     {%- set columns = dbt_cdc._query_columns(window, [
         '__$start_lsn', '__$operation', '__$update_mask'], 'cast(null as string)') -%}
-    {%- set captured = columns.names[3:] -%}
+    {%- set captured = dbt_cdc._net_columns(window) -%}
     {%- set has_mask = window.option_sql or window.option == 'all with mask' -%}
     select
         `__$start_lsn`,
@@ -30,6 +30,9 @@
             ) as next_operation
             {%- if has_mask %},
             {{ dbt_cdc._indent(dbt_cdc._mask_chunks(window), 12) }}
+            {%- endif %}
+            {%- if window.is_partial %},
+            {{ dbt_cdc._indent(dbt_cdc._known_values(window), 12) }}
             {%- endif %}
         from {{ window.relation }}
         where
@@ -88,4 +91,38 @@
     {%- else -%}
     cast(null as string)
     {%- endif -%}
+{%- endmacro %}
+
+
+{% macro _net_columns(window) %}
+    {% set names = [] %}
+    {% for column in window.columns %}
+        {% set name = dbt_cdc._column(column.name) %}
+        {% do names.append(
+            '`__$known_' ~ loop.index ~ '`.value as ' ~ name if window.is_partial else name
+        ) %}
+    {% endfor %}
+    {% do return(names) %}
+{% endmacro %}
+
+
+{#- With partial images a row 4 leaves out what was not logged (NULL with bit 0): the value is then
+    the one that the key's last row in the window has told. -#}
+{% macro _known_values(window) -%}
+    {%- for column in window.columns %}
+    {%- set name = dbt_cdc._column(column.name) %}
+    last_value(case
+        when {{ name }} is not null or {{ dbt_cdc._is_bit_set(
+            loop.index, '`__$update_mask`', window.columns | length) }}
+            then named_struct('value', {{ name }})
+    end, true) over in_order as `__$known_{{ loop.index }}`{{ ',' if not loop.last }}
+    {%- endfor %}
+{%- endmacro %}
+
+
+{#- Whether a mask of `count` columns has the bit of an ordinal. -#}
+{% macro _is_bit_set(ordinal, mask, count) -%}
+    {%- set digit = ((count + 7) // 8) * 2 - (ordinal - 1) // 4 + 2 -%}
+    (cast(conv(substr({{ mask }}, {{ digit }}, 1), 16, 10) as int)
+        & {{ 2 ** ((ordinal - 1) % 4) }}) <> 0
 {%- endmacro %}

@@ -1,18 +1,5 @@
-{#- The query functions under SQL Server's names, for anyone with a SQL prompt. They are made with
+{#- The query functions under SQL Server's names, for anyone with a SQL prompt. They are made before
     the publication in which an instance first appears. -#}
-{% macro _create_new_functions(window) %}
-    {% if var('cdc_persistent_functions', true) %}
-        {% set new = [] %}
-        {% for name, instance in dbt_cdc._capture_instances().items()
-            if name not in window.published %}
-            {% do new.append(instance) %}
-        {% endfor %}
-        {% if new %}
-            {% do dbt_cdc._create_functions(new) %}
-        {% endif %}
-    {% endif %}
-{% endmacro %}
-
 
 {#- Run-operation: makes all persistent functions anew, e.g. after an update of the package. -#}
 {% macro create_functions() %}

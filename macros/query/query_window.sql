@@ -50,6 +50,7 @@
     {% do return({
         'function': function, 'capture_instance': instance.name, 'relation': instance.relation,
         'columns': instance.columns, 'key': key,
+        'is_partial': instance.before_image == 'partial',
         'options': ['all', 'all with mask', 'all with merge'] if is_net
             else ['all', 'all update old'],
     }) %}
@@ -58,7 +59,7 @@
 
 {% macro _placeholder_window() %}
     {% do return({
-        'function': '', 'capture_instance': '', 'relation': '', 'columns': [], 'key': ['1'],
+        'function': '', 'capture_instance': '', 'relation': '', 'columns': [], 'key': ['1'], 'is_partial': false,
         'options': [], 'from_lsn': "''", 'to_lsn': "''", 'option': 'all', 'option_sql': none,
     }) %}
 {% endmacro %}

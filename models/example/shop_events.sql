@@ -1,4 +1,4 @@
-{# The landed events: each file of the landing folder is read once, in the order of file names. #}
+{#- The landed events: each file of the landing folder is read once, in the order of file names. -#}
 {{ config(materialized='incremental', incremental_strategy='append', file_format='delta') }}
 
 {% set last_file = '' %}
@@ -26,5 +26,8 @@ select
     landed_file
 from landed
 {% if is_incremental() %}
-    where not exists (select 1 from {{ this }} where landed_file > '{{ last_file }}')
+    where not exists (
+        select 1 from {{ this }} as present
+        where present.landed_file > '{{ last_file }}'
+    )
 {% endif %}

@@ -1,4 +1,4 @@
-{# The canonical log of the shop database, from what Debezium wrote; `types` says what JSON can't. #}
+{#- The canonical log of the shop database. `types` says what Debezium's JSON does not tell. -#}
 {{ config(materialized='incremental', incremental_strategy='append', file_format='delta') }}
 
 {{ dbt_cdc.debezium_log(

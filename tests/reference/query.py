@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -130,13 +130,32 @@ def get_net_changes(
     for row in rows:
         if low <= lsn_to_int(row.start_lsn) <= high:
             groups.setdefault(instance.key(row.values), []).append(row)
-    found = [(_last(group).order, _net_row(group, option)) for group in groups.values()]
+    found = [
+        (_last(group).order, _net_row(_known(instance, group), option)) for group in groups.values()
+    ]
     return [net for _, net in sorted(found, key=lambda pair: pair[0]) if net]
 
 
 def _last(group: list[ChangeRow]) -> ChangeRow:
     last_seqval = max(group, key=lambda row: row.order[:3]).seqval
     return max((r for r in group if r.seqval == last_seqval), key=lambda row: row.operation)
+
+
+def _known(instance: CaptureInstance, group: list[ChangeRow]) -> list[ChangeRow]:
+    """With partial images: a value that a row 4 leaves out (bit 0) is the one last written."""
+    if instance.before_image == "complete":
+        return group
+    known: dict[int, Any] = {}
+    rows = []
+    for row in sorted(group, key=lambda row: row.order):
+        written = decode_mask(row.update_mask)
+        if row.operation != 3:
+            for ordinal, value in enumerate(row.values, start=1):
+                if ordinal in written or value is not None:
+                    known[ordinal] = value
+            row = replace(row, values=tuple(known.get(n) for n in range(1, len(row.values) + 1)))
+        rows.append(row)
+    return rows
 
 
 def _net_row(group: list[ChangeRow], option: str) -> NetRow | None:

@@ -1,0 +1,204 @@
+"""Runs that die, fail or do only a part: the next ones finish the same window."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from harness import Project
+from reference.log import int_to_lsn
+from statements import dying_at, failing_at, is_write, recorded
+from story import Story
+
+TESTS = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def story(make_project: Callable[..., Project]) -> Story:
+    """One project whose log grows from test to test."""
+    return Story(make_project)
+
+
+@pytest.mark.slow
+def test_runs_that_die_after_every_new_write_get_there_in_the_end(story: Story) -> None:
+    story.clear()
+    story.land()
+    done: set[str] = set()
+    for _ in range(60):
+        with dying_at(lambda sql: sql not in done) as writes:
+            is_complete = story.capture.project.dbt("run").success
+        story.check_published_part()
+        if set(writes) <= done:
+            break
+        assert not is_complete
+        done |= set(writes)
+    assert is_complete
+    story.check()
+    functions = {
+        row.function.split(".")[-1] for row in story.capture.sql("show user functions in {schema}")
+    }
+    assert {"fn_cdc_get_max_lsn", "fn_cdc_get_net_changes_dbo_items"} <= functions
+    story.check_published_part()
+
+
+@pytest.mark.slow
+def test_any_write_of_a_later_run_fails(story: Story) -> None:
+    if not story.records:
+        story.land()
+        story.capture.run()
+    story.land()
+    with recorded() as statements:
+        story.capture.run()
+    count = sum(map(is_write, statements))
+    assert count >= 5
+    before = story.published()
+    faults = [("dies", n) for n in range(1, count + 1)]
+    faults += [(kind, n) for kind in ("fails", "answer is lost") for n in range(2, count + 1)]
+    for kind, number in faults:
+        story.land()
+        if kind == "dies":
+            left = iter(range(number - 1))
+            fault = dying_at(lambda sql, left=left: next(left, None) is None)
+        else:
+            fault = failing_at(number, executed=kind == "answer is lost")
+        with fault:
+            result = story.capture.project.dbt("run")
+        assert not result.success, (kind, number)
+        story.check_published_part()
+        assert story.published() >= before
+        story.capture.run()
+        story.check()
+        story.check_published_part()
+        before = story.published()
+    contents = story.contents()
+    story.capture.run()
+    assert story.contents() == contents
+    windows = story.windows
+    story.clear()
+    story.land(windows)
+    story.capture.run()
+    assert story.contents() == contents
+
+
+@pytest.mark.slow
+def test_kill_9(tmp_path: Path) -> None:
+    """A process on its own warehouse is killed twice, in the middle of a statement."""
+    rng = random.Random(os.environ.get("DBT_CDC_SEED", "9"))
+    for kill_at in (rng.randrange(8, 40), rng.randrange(12, 30), None):
+        process = subprocess.Popen(
+            [sys.executable, str(TESTS / "killed_run.py"), str(tmp_path)],
+            stdout=subprocess.PIPE, text=True, start_new_session=True,
+        )  # fmt: skip
+        assert process.stdout
+        statements = 0
+        last = ""
+        for line in process.stdout:
+            last = line.strip() or last
+            statements += last == "statement"
+            if statements == kill_at:
+                os.killpg(process.pid, signal.SIGKILL)  # Python and its JVM
+                break
+        process.stdout.close()
+        assert process.wait(300) == (0 if kill_at is None else -signal.SIGKILL)
+    assert last == "as expected"
+
+
+def test_a_bad_record_keeps_the_window_open(story: Story) -> None:
+    story.clear()
+    story.land()
+    story.capture.run()
+    before = story.published()
+    story.land()
+    note = next(r for r in reversed(story.records) if r.source_name == "notes")
+    table = "{schema}.landed"
+    story.capture.sql(f"update {table} set after_image = '{{\"text\"' where lsn = '{note.lsn}'")
+    result = story.capture.project.dbt("run")
+    assert not result.success
+    assert result.messages["dbo_items_ct"].status == "success"
+    assert "CDC 22859" in result.messages["dbo_notes_ct"].message
+    for text in ("dbo.notes", note.lsn):
+        assert text in result.messages["dbo_notes_ct"].message
+    assert "\tat " not in result.output
+    assert story.published() == before
+    story.check_published_part()
+    window = story.capture.sql("select max(window_to_lsn) as lsn from {schema}.scan_transactions")
+    story.capture.sql(
+        f"update {table} set after_image = '{note.after_image}' where lsn = '{note.lsn}'"
+    )
+    first = list(story.records)
+    story.land()
+    story.capture.run()
+    assert story.published() == window[0].lsn == first[-1].lsn
+    story.check_published_part()
+    story.capture.run()
+    story.check()
+
+
+def test_each_table_as_a_task_of_its_own(story: Story) -> None:
+    if not story.records:
+        story.land()
+        story.capture.run()
+    for order in (("dbo_items_ct", "dbo_notes_ct"), ("dbo_notes_ct", "dbo_items_ct")):
+        before = story.published()
+        story.land()
+        story.capture.run("--select", order[0])
+        assert story.published() == before
+        story.capture.run("--select", order[0])
+        assert story.published() == before
+        story.check_published_part()
+        story.capture.run("--select", order[1])
+        story.check()
+
+
+def test_a_task_before_anything_else_exists(story: Story) -> None:
+    story.clear()
+    story.land()
+    story.capture.sql("create view {schema}.raw_log as select * from {schema}.landed")
+    story.capture.run("--select", "dbo_notes_ct")
+    assert story.published() == int_to_lsn(0)
+    story.capture.run("--select", "dbo_items_ct")
+    story.check()
+    story.check_published_part()
+
+
+def test_commands_that_capture_nothing(story: Story) -> None:
+    """On an empty schema, and again where there is something to capture."""
+    story.clear()
+    story.land()
+    for command in (["parse"], ["compile"], ["test"], ["ls"], ["docs", "generate"]):
+        story.capture.project.dbt(*command)
+        assert story.tables() <= {"landed"}, command
+    story.capture.run("--select", "raw_log")
+    assert story.tables() == {"landed", "raw_log"}
+    story.capture.run("--empty")
+    assert "validity_intervals" not in story.tables()
+    assert not story.capture.sql("select * from {schema}.scan_transactions")
+    story.capture.run()
+    story.check()
+    story.land()
+    contents, state = (
+        story.contents(),
+        story.capture.sql("select * from {schema}.scan_transactions"),
+    )
+    for command in (["compile"], ["test"], ["run", "--empty"], ["run", "--select", "raw_log"]):
+        story.capture.project.ok(*command)
+        assert story.contents() == contents, command
+        assert story.capture.sql("select * from {schema}.scan_transactions") == state, command
+    story.capture.project.ok("build")
+    story.check()
+
+
+def test_full_refresh_destroys_nothing(story: Story) -> None:
+    if not story.records:
+        story.land()
+        story.capture.run()
+    story.land()
+    story.capture.run("--full-refresh")
+    story.check()
+    story.check_published_part()

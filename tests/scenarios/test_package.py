@@ -1,0 +1,136 @@
+"""Another project installs the package: macros, state tables and hooks, none of the examples."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+
+import pytest
+from capturing import Capture
+from harness import PACKAGE, Project
+from reference.capture import CaptureInstance
+from reference.log import LogRecord, int_to_lsn
+
+ORDERS = CaptureInstance("dbo", "orders", "dbo_orders", (("id", "int"), ("v", "string")), ("id",))
+STATE = {
+    "captured_columns",
+    "change_tables",
+    "index_columns",
+    "lsn_time_mapping",
+    "scan_progress",
+    "scan_transactions",
+}
+
+
+def test_dbt_deps_installs_it_without_deprecations(make_project: Callable[..., Project]) -> None:
+    project = make_project()
+    shutil.rmtree(project.folder / "dbt_packages")
+    assert project.ok("deps")
+    assert (project.folder / "dbt_packages" / "dbt_cdc" / "macros").is_dir()
+    result = project.ok("--warn-error", "parse", "--no-partial-parse", "--show-all-deprecations")
+    assert "deprecat" not in result.output.lower()
+
+
+def test_it_brings_state_tables_and_no_examples(make_project: Callable[..., Project]) -> None:
+    capture = Capture(make_project, [ORDERS])
+    capture.land(
+        [
+            LogRecord(int_to_lsn(1), "7", "BEGIN"),
+            LogRecord(int_to_lsn(2), "7", "INSERT", None, "dbo", "orders", None, '{"id": 1}'),
+            LogRecord(int_to_lsn(3), "7", "COMMIT"),
+        ]
+    )
+    result = capture.run()
+    assert set(result.messages) == {*STATE, "raw_log", "dbo_orders_ct", "dbt_cdc-on-run-end-0"}
+    assert [
+        row.id for row in capture.call("fn_cdc_get_all_changes_dbo_orders", *ends(capture))
+    ] == [1]
+
+
+def ends(capture: Capture) -> tuple[str, str, str]:
+    interval = capture.sql("select * from {schema}.validity_intervals")[0]
+    return interval.low_end, interval.high_end, "all"
+
+
+def test_the_query_macros_compile_in_its_models(make_project: Callable[..., Project]) -> None:
+    capture = Capture(make_project, [ORDERS])
+    capture.land(
+        [
+            LogRecord(int_to_lsn(2), "7", "INSERT", None, "dbo", "orders", None, '{"id": 1}'),
+            LogRecord(int_to_lsn(3), "7", "COMMIT"),
+        ]
+    )
+    capture.run()
+    for kind, model in (
+        ("all", "get_all_changes('dbo_orders', low, high, 'all update old')"),
+        ("net", "get_net_changes('DBO_Orders', low, high, row_filter_option='all with mask')"),
+    ):
+        capture.project.write(
+            f"models/{kind}_of_orders.sql",
+            "{% set low = dbt_cdc.get_min_lsn('dbo_orders') %}"
+            "{% set high = dbt_cdc.get_max_lsn() %}"
+            f"select * from {{{{ dbt_cdc.{model} }}}}",
+        )
+    capture.run("--select", "all_of_orders", "net_of_orders")
+    assert [
+        (r["__$operation"], r.id) for r in capture.project.table("all_of_orders").collect()
+    ] == [(2, 1)]
+    assert [
+        (r["__$operation"], r.id) for r in capture.project.table("net_of_orders").collect()
+    ] == [(2, 1)]
+
+
+BAD = [
+    ("get_all_changes('dbo_orders', none, HIGH)", "CDC 313", "from_lsn is NULL"),
+    ("get_all_changes('dbo_orders', LOW, '0x12')", "CDC 313", "'0x12' is not an LSN"),
+    ("get_all_changes('dbo_orders', HIGH, LOW)", "CDC 313", "is above to_lsn"),
+    ("get_all_changes('dbo_orders', LOW, HIGH, 'all with mask')", "CDC 313", "'all with mask'"),
+    ("get_net_changes('dbo_orders', LOW, HIGH, 'all update old')", "CDC 313", "'all update old'"),
+    ("get_all_changes('nope', LOW, HIGH)", "nope_ct", "not found"),
+    ("get_net_changes('dbo_heap', LOW, HIGH)", "CDC 208", "dbo_heap"),
+    ("get_all_changes('dbo_orders', ZERO, HIGH)", "CDC 313", "below the low end"),
+    (
+        "get_all_changes('dbo_orders', LOW, dbt_cdc.increment_lsn(HIGH))",
+        "CDC 313",
+        "above the high",
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def captured(make_project: Callable[..., Project]) -> Capture:
+    heap = CaptureInstance("dbo", "heap", "dbo_heap", (("v", "string"),))
+    capture = Capture(make_project, [ORDERS, heap])
+    capture.land([LogRecord(int_to_lsn(2), "7", "BEGIN"), LogRecord(int_to_lsn(3), "7", "COMMIT")])
+    capture.run()
+    return capture
+
+
+@pytest.mark.parametrize(("call", "number", "text"), BAD)
+def test_a_bad_window_is_one_clear_error(
+    captured: Capture, call: str, number: str, text: str
+) -> None:
+    """Also where the change table is empty."""
+    for name, value in {
+        "LOW": "dbt_cdc.get_min_lsn('dbo_orders')",
+        "HIGH": "dbt_cdc.get_max_lsn()",
+        "ZERO": "dbt_cdc.decrement_lsn(dbt_cdc.get_min_lsn('dbo_orders'))",
+    }.items():
+        call = call.replace(name, value)
+    captured.project.write("models/bad.sql", f"select count(*) as n from {{{{ dbt_cdc.{call} }}}}")
+    result = captured.project.dbt("run", "--select", "bad")
+    assert not result.success
+    assert number in result.output
+    assert text in result.output
+    assert "\tat org.apache" not in result.output
+    (captured.project.folder / "models" / "bad.sql").unlink()
+
+
+def test_the_package_has_no_duplicate_names() -> None:
+    """One public macro a file, named as its file, except where a file is one helper's family."""
+    for path in (PACKAGE / "macros").rglob("*.sql"):
+        if path.stem.startswith("_"):
+            continue
+        text = path.read_text(encoding="utf-8")
+        assert "{% macro " in text or "{% materialization " in text, path

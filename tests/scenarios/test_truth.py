@@ -1,0 +1,176 @@
+"""A real PostgreSQL log, in both of Debezium's encodings, captured to the true table states."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+from capturing import change_row, instance_yaml, plain_values
+from harness import Project
+from reference.apply import State, apply_all, apply_net
+from reference.capture import CaptureInstance, ChangeRow, capture
+from reference.debezium import Event, read_log
+from reference.log import int_to_lsn, lsn_to_int
+from reference.query import NetRow
+from reference.truth import Truth, data_dir, landed_events
+
+DATA = data_dir()
+needs_data = pytest.mark.skipif(DATA is None, reason="no real logs: ../shared/data is not there")
+pytestmark = [needs_data, pytest.mark.slow]
+TABLES = (
+    "customers",
+    "docs",
+    "events_log",
+    "orders",
+    "pgbench_accounts",
+    "pgbench_branches",
+    "pgbench_history",
+    "pgbench_tellers",
+)
+TYPES = {
+    "public.customers": {
+        "balance": "decimal(18,4)",
+        "wide": "decimal(38,18)",
+        "birth": "date",
+        "avatar": "binary",
+        "updated_at": "timestamp(3)",
+    },
+    "public.orders": {"amount": "decimal(12,2)"},
+    "public.pgbench_history": {"mtime": "timestamp(6)"},
+}
+BEFORE_IMAGES = {"public.docs": "key"}
+LANDED = "position bigint, topic string, key string, value string, headers string"
+
+
+@pytest.fixture(scope="module")
+def truth() -> Truth:
+    return Truth(DATA / "postgres")
+
+
+@pytest.fixture(scope="module")
+def instances(truth: Truth) -> list[CaptureInstance]:
+    return [truth.instance(t, "partial" if t == "docs" else "complete") for t in TABLES]
+
+
+def project(
+    make_project: Callable[..., Project],
+    instances: list[CaptureInstance],
+    kind: str,
+    types: dict[str, dict[str, str]] | None,
+) -> Project:
+    """A project whose log model is of materialization `kind`."""
+    partial = [i for i in instances if i.before_image == "partial"]
+    complete = [i for i in instances if i.before_image == "complete"]
+    arguments = f"types={types!r}, before_images={BEFORE_IMAGES!r}"
+    models = {
+        "shop_log.sql": f"{{{{ config(materialized='{kind}', incremental_strategy='append',"
+        " file_format='delta') }}\n"
+        f"{{{{ dbt_cdc.debezium_log(source('landing', 'events'), {arguments}) }}}}",
+        "sources.yml": json.dumps(
+            {
+                "version": 2,
+                "sources": [
+                    {
+                        "name": "landing",
+                        "schema": "{{ target.schema }}",
+                        "tables": [{"name": "events"}],
+                    }
+                ],
+            }
+        ),
+        "partial.yml": instance_yaml(partial),
+        "complete.yml": instance_yaml(complete),
+    }
+    for instance in instances:
+        models[f"{instance.capture_instance}_ct.sql"] = "{{ dbt_cdc.change_table() }}"
+    made = make_project(models=models, vars={"cdc_log_model": "shop_log"})
+    made.sql("create schema {schema}")
+    made.sql(f"create table {{schema}}.events ({LANDED}) using delta")
+    return made
+
+
+def land(project: Project, events: list[Event]) -> None:
+    rows = [(e.position, e.topic, e.key, e.value, e.headers) for e in events]
+    project.spark.createDataFrame(rows, LANDED).coalesce(1).write.insertInto(
+        f"{project.schema}.events"
+    )
+
+
+def changes(project: Project, instance: CaptureInstance) -> list[ChangeRow]:
+    rows = project.sql(f"select * from {{schema}}.{instance.capture_instance}_ct")
+    return sorted((change_row(row, instance) for row in rows), key=lambda row: row.order)
+
+
+@pytest.fixture(scope="module")
+def incremental(make_project: Callable[..., Project], instances: list[CaptureInstance]) -> Project:
+    """Schemas off, an incremental log, three batches that end inside transactions."""
+    made = project(make_project, instances, "incremental", TYPES)
+    events = landed_events(DATA / "postgres" / "debezium" / "all.jsonl.gz")
+    for low, high in ((0, 1199), (1199, 1897), (1897, len(events))):
+        land(made, events[low:high])
+        made.ok("run")
+    return made
+
+
+def test_every_table_is_as_the_reference_captures_it(
+    incremental: Project, instances: list[CaptureInstance]
+) -> None:
+    events = landed_events(DATA / "postgres" / "debezium" / "all.jsonl.gz")
+    records = read_log(events, TYPES, BEFORE_IMAGES).records
+    for instance in instances:
+        assert changes(incremental, instance) == capture(records, instance)
+
+
+def test_the_true_state_at_every_checkpoint(
+    incremental: Project, instances: list[CaptureInstance], truth: Truth
+) -> None:
+    low, high_end = incremental.sql(
+        "select low_end, high_end from {schema}.validity_intervals limit 1"
+    )[0]
+    for instance in instances:
+        rows = changes(incremental, instance)
+        state, net, previous = State(instance), State(instance), low
+        for checkpoint in truth.checkpoints:
+            end = min(int_to_lsn(checkpoint.position << 24), high_end)
+            if end < previous:
+                continue
+            apply_all(state, [row for row in rows if previous <= row.start_lsn <= end])
+            assert truth.differences(state, checkpoint.number) == []
+            if instance.index_columns:
+                apply_net(net, net_changes(incremental, instance, previous, end))
+                assert truth.differences(net, checkpoint.number) == []
+            previous = int_to_lsn(lsn_to_int(end) + 1)
+        if instance.index_columns:
+            distant = apply_net(State(instance), net_changes(incremental, instance, low, high_end))
+            assert truth.differences(distant, truth.checkpoints[-1].number) == []
+
+
+def net_changes(project: Project, instance: CaptureInstance, low: str, high: str) -> list[NetRow]:
+    rows = project.sql(
+        "select * from {schema}.fn_cdc_get_net_changes_"
+        f"{instance.capture_instance}('{low}', '{high}', 'all with mask')"
+    )
+    return [
+        NetRow(
+            row["__$start_lsn"],
+            row["__$operation"],
+            row["__$update_mask"],
+            plain_values(row, instance),
+        )
+        for row in rows
+    ]
+
+
+@pytest.mark.parametrize("types", [None, TYPES], ids=["declared", "given"])
+def test_the_other_encoding_gives_the_same_change_tables(
+    make_project: Callable[..., Project],
+    incremental: Project,
+    instances: list[CaptureInstance],
+    types: dict[str, dict[str, str]] | None,
+) -> None:
+    made = project(make_project, instances, "table" if types else "view", types)
+    land(made, landed_events(DATA / "postgres" / "debezium_schemas" / "all.jsonl.gz"))
+    made.ok("run")
+    for instance in instances:
+        assert changes(made, instance) == changes(incremental, instance)
