@@ -3,7 +3,7 @@
 
 {#- Which rules a type follows. -#}
 {% macro _type_family(data_type) %}
-    {% set base = modules.re.sub('\\s*\(.*', '', data_type | lower | trim) %}
+    {% set base = modules.re.sub('\\s*\\(.*', '', data_type | lower | trim) %}
     {% set families = {
         'boolean': 'boolean',
         'tinyint': 'integer', 'byte': 'integer', 'smallint': 'integer', 'short': 'integer',

@@ -23,8 +23,8 @@
 {% macro _debezium_envelope() %}
     {% set payload -%}
         op: string, status: string, id: string, event_count: string, ts_ms: string, {# -#}
-        source: struct<connector: string, snapshot: string, `schema`: string, `table`: string, {# -#}
-        lsn: string, ts_us: string, ts_ms: string>, {# -#}
+        source: struct<connector: string, `schema`: string, `table`: string, {# -#}
+        snapshot: string, lsn: string, ts_us: string, ts_ms: string>, {# -#}
         transaction: struct<id: string, total_order: string>, {# -#}
         before: map<string, string>, after: map<string, string>
     {%- endset %}

@@ -99,7 +99,7 @@
 {%- endmacro %}
 
 
-{#- The before image; of the tables in `before_images` its key columns only, null if it has none. -#}
+{#- The before image; of the tables in `before_images` its key columns only, else null. -#}
 {% macro _debezium_before_image(before_images) -%}
     {%- if before_images -%}
     case

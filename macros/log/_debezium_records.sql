@@ -55,8 +55,8 @@ records as (
         end as record_time,
         case when is_change then source_schema end as source_schema,
         case when is_change then source_name end as source_name,
-        case when is_change then {{ dbt_cdc._debezium_image_json('old_image') }} end as before_image,
-        case when is_change then {{ dbt_cdc._debezium_image_json('new_image') }} end as after_image,
+        {{ dbt_cdc._debezium_image_json('old_image') | indent(4) }} as before_image,
+        {{ dbt_cdc._debezium_image_json('new_image') | indent(4) }} as after_image,
         cast(null as string) as ddl_command,
         cast(null as int) as command_id,
         position,
@@ -68,8 +68,8 @@ records as (
 
 {#- An image without the values that were not logged. -#}
 {% macro _debezium_image_json(image) -%}
-    to_json(map_filter(
-            {{ image }},
-            (name, value) -> value is null or value <> {{ dbt_cdc._debezium_unavailable() }}
-        ))
+    case when is_change then to_json(map_filter(
+        {{ image }},
+        (name, value) -> value is null or value <> {{ dbt_cdc._debezium_unavailable() }}
+    )) end
 {%- endmacro %}

@@ -43,8 +43,8 @@
 {#- How the adapter calls an encoding: 'decimal(18,4)' -> {name: 'decimal', scale: 4}. -#}
 {% macro _debezium_encoding(text, column) %}
     {% set match = modules.re.match(
-        '^(?:decimal\\(\\s*\\d+\\s*(?:,\\s*(\\d+)\\s*)?\\)|(date|binary)|timestamp(?:\\(([0-6])\\))?'
-        ~ '|binary\\((hex|base64)\\))$',
+        '^(?:decimal\\(\\s*\\d+\\s*(?:,\\s*(\\d+)\\s*)?\\)|(date|binary)'
+        ~ '|timestamp(?:\\(([0-6])\\))?|binary\\((hex|base64)\\))$',
         text | string | lower | trim
     ) %}
     {% if not match %}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable
 
@@ -118,7 +117,8 @@ def test_a_bad_window_is_one_clear_error(
         "ZERO": "dbt_cdc.decrement_lsn(dbt_cdc.get_min_lsn('dbo_orders'))",
     }.items():
         call = call.replace(name, value)
-    captured.project.write("models/bad.sql", f"select count(*) as n from {{{{ dbt_cdc.{call} }}}}")
+    captured.project.write("models/bad.sql", "{{ config(materialized='table') }}"
+        f"select count(*) as n from {{{{ dbt_cdc.{call} }}}}")
     result = captured.project.dbt("run", "--select", "bad")
     assert not result.success
     assert number in result.output
