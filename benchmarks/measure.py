@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclass
 class Result:
-    """One line of the table. Times are medians in seconds; a ratio without a goal is for information."""
+    """One line of the table. Times are medians in seconds; without a goal it is for information."""
 
     what: str
     against: str

@@ -26,8 +26,9 @@ select
     landed_file
 from landed
 {% if is_incremental() %}
-    where not exists (
-        select 1 from {{ this }} as present
-        where present.landed_file > '{{ last_file }}'
-    )
+    where
+        not exists (
+            select 1 from {{ this }} as present
+            where present.landed_file > '{{ last_file }}'
+        )
 {% endif %}

@@ -31,7 +31,7 @@ def test_runs_that_die_after_every_new_write_get_there_in_the_end(story: Story) 
     story.land()
     done: set[str] = set()
     for _ in range(60):
-        with dying_at(lambda sql: sql not in done) as writes:
+        with dying_at(lambda sql, done=done: sql not in done) as writes:
             is_complete = story.capture.project.dbt("run").success
         story.check_published_part()
         if set(writes) <= done:

@@ -1,4 +1,4 @@
-"""The Debezium adapter against its plain-Python twin: whole logs, batches, repeated and late events.
+"""The Debezium adapter against its plain-Python twin: whole logs, batches, repeated, late events.
 
 Most cases run the model's compiled SQL on their own events; dbt itself runs the incremental ones.
 """
@@ -258,19 +258,19 @@ def cut(events: list[Event], borders: Iterable[int]) -> list[list[Event]]:
 def test_batches_of_a_hostile_log(run_batches, hostile):
     """Borders inside the snapshot, a transaction and a key change; events that come again."""
     events = arrive([*hostile[:13], *hostile[4:14], *hostile[14:19], hostile[6], *hostile[19:]])
-    log = run_batches(cut(events, (4, 10, 13, 25, 29)))
+    log = run_batches(cut(events, (4, 10, 25)))
     assert log == expected(hostile)
 
 
 @needs_data
 def test_batches_of_the_real_log(run_batches):
     rng = random.Random(7)
-    events = landed_events(DATA / "postgres" / "debezium" / "all.jsonl.gz")[:900]
+    events = landed_events(DATA / "postgres" / "debezium" / "all.jsonl.gz")[:800]
     moved = next(n for n, e in enumerate(events) if e.headers)
     late = sorted(events[400:], key=lambda e: e.position + 30 * (e.topic == "pg.transaction"))
     arrived = events[:400] + late
     arrived = arrive([*arrived[:700], *arrived[600:750:3], *arrived[700:]])
-    log = run_batches(cut(arrived, (200, moved + 1, rng.randrange(400, 700), 705)))
+    log = run_batches(cut(arrived, (moved + 1, rng.randrange(400, 700), 705)))
     assert log == expected(events)
 
 

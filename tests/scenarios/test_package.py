@@ -117,8 +117,10 @@ def test_a_bad_window_is_one_clear_error(
         "ZERO": "dbt_cdc.decrement_lsn(dbt_cdc.get_min_lsn('dbo_orders'))",
     }.items():
         call = call.replace(name, value)
-    captured.project.write("models/bad.sql", "{{ config(materialized='table') }}"
-        f"select count(*) as n from {{{{ dbt_cdc.{call} }}}}")
+    captured.project.write(
+        "models/bad.sql",
+        f"{{{{ config(materialized='table') }}}}select count(*) as n from {{{{ dbt_cdc.{call} }}}}",
+    )
     result = captured.project.dbt("run", "--select", "bad")
     assert not result.success
     assert number in result.output

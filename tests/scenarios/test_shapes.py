@@ -69,7 +69,8 @@ def check(target: Capture, log: Log, instances: list[CaptureInstance] | None = N
 # --- tables, names and values: one project, one run ---------------------------------------------
 
 ODD = ["a b", "$x", "select", "Upper", "naïve", "🎉", "a.b", "back`tick", 'quo"te', "it's",
-       "back\\slash", "a,b", "a;b", "{b}", "(p)", "a=b", "tab\tx", "new\nline", "日本", "__$x"]  # fmt: skip
+       "back\\slash", "a,b", "a;b", "{b}", "(p)", "a=b", "tab\tx", "new\nline", "日本",
+       "__$x"]  # fmt: skip
 SIZES = {n: instance(f"wide{n}", {f"c{i}": "int" for i in range(n)}, "c0") for n in (1, 8, 9)}
 NAMES = instance(
     "odd", {name: ("string", "decimal(9,2)", "int")[i % 3] for i, name in enumerate(ODD)},
@@ -87,7 +88,8 @@ UPPER = CaptureInstance(
     "HumanResources", "Department", "HumanResources_Department", (("DepartmentID", "int"),),
     ("DepartmentID",),
 )  # fmt: skip
-TEXTS = ["", " ", "'", '"', "\\", "\\n", "a\nb\r\nc\td", "🎉👩‍👩‍👧é日本語", "null", "\u0000\u0001\u2028",
+TEXTS = ["", " ", "'", '"', "\\", "\\n", "a\nb\r\nc\td", "🎉👩‍👩‍👧é日本語", "null",
+         "\u0000\u0001\u2028",
          "{}", "\\u0041", "%s $1 {{ x }}", "x" * 1_000_000]  # fmt: skip
 JSONS = [
     '{"id": 100, "s": "\\u00e9\\ud83c\\udf89\\/\\b"}',
@@ -142,7 +144,8 @@ def shapes(make_project: Callable[..., Project]) -> tuple[Capture, Log]:
         "ts": ['"2024-02-29T12:00:00.123456Z"', '"1969-12-31 23:59:59.999999"',
                '"2024-02-29T12:00:00.120000+02:00"', '"1900-01-01"'],
         "f": ["3.25", '"NaN"', '"Infinity"', '"-Infinity"', "1e-45", "0", "-0.0"],
-        "g": ["0.1", '"NaN"', "5e-324", "1.7976931348623157e308", '"-Infinity"', "9007199254740993"],
+        "g": ["0.1", '"NaN"', "5e-324", "1.7976931348623157e308", '"-Infinity"',
+              "9007199254740993"],
         "raw": ['""', '"AP/+"'],
     }.items()):  # fmt: skip
         for index, value in enumerate(values):
@@ -534,7 +537,11 @@ MISTAKES: dict[str, tuple[int, str, dict[str, Any]]] = {
     "not_a_name_ct": (22932, "identifier", {"capture_instance": "not a name"}),
     "other_name_ct": (22932, "dbo_other_ct", {"capture_instance": "dbo_other"}),
     "no_columns_ct": (22925, "0 columns", {"columns": {}, "index_columns": []}),
-    "many_ct": (22925, "1025", {"columns": {f"c{i}": "int" for i in range(1025)}, "index_columns": []}),
+    "many_ct": (
+        22925,
+        "1025",
+        {"columns": {f"c{i}": "int" for i in range(1025)}, "index_columns": []},
+    ),
     "no_type_ct": (22942, "data_type", {"columns": {"id": None}}),
     "odd_type_ct": (22942, "map<int,int>", {"columns": {"id": "map<int,int>"}}),
     "reserved_ct": (22975, "__$seqval", {"columns": {**INT, "__$seqval": "int"}}),

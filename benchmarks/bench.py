@@ -1,0 +1,289 @@
+"""`make bench`: ratios, each measured side by side in one run on one embedded Spark.
+
+Writes results.md, results.json and results.png beside this file; all tables go to a folder of their
+own that is removed at the end. `--scale 0.1` makes everything smaller, `--only capture` one part.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from datetime import datetime, timezone
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "tests")]
+
+import harness  # noqa: E402
+import matplotlib  # noqa: E402
+from capturing import instance_yaml  # noqa: E402
+from measure import Result, compare  # noqa: E402
+from orders_log import COLUMNS, Log, write_log  # noqa: E402
+from pyspark.sql import SparkSession  # noqa: E402
+from reference.capture import CaptureInstance  # noqa: E402
+
+matplotlib.use("Agg")
+from matplotlib import pyplot as plt  # noqa: E402
+
+ORDERS = CaptureInstance("dbo", "orders", "dbo_orders", tuple(COLUMNS.items()), ("id",))
+NAMES = ", ".join(COLUMNS)
+OUTPUT = f"`__$start_lsn`, `__$seqval`, `__$operation`, `__$update_mask`, {NAMES}"
+
+
+class Bench:
+    """What the parts share: the session, the scale, how often each pair runs."""
+
+    def __init__(self, spark: SparkSession, folder: Path, scale: float, runs: int) -> None:
+        self.spark, self.folder, self.scale, self.runs = spark, folder, scale, runs
+
+    def project(self, instances: list[CaptureInstance]) -> harness.Project:
+        """A project with a view `raw_log` on the Delta table `landed`."""
+        models = {"raw_log.sql": "select * from {{ target.schema }}.landed"}
+        models["instances.yml"] = instance_yaml(instances)
+        for instance in instances:
+            models[f"{instance.capture_instance}_ct.sql"] = "{{ dbt_cdc.change_table() }}"
+        made = harness.Project(
+            Path(tempfile.mkdtemp(dir=self.folder)),
+            self.spark,
+            models=models,
+            vars={"cdc_log_model": "raw_log"},
+        )
+        made.sql("create schema {schema}")
+        return made
+
+    def read(self, query: str) -> Callable[[], None]:
+        """Reads a query to the end and keeps nothing."""
+        return lambda: self.spark.sql(query).write.format("noop").mode("overwrite").save()
+
+
+def capture(bench: Bench) -> Iterator[Result]:
+    """The capture statement against parsing and writing the same images."""
+    project, log = bench.project([ORDERS]), Log(int(100_000 * bench.scale))
+    schema = project.schema
+    write_log(bench.spark, log, f"{schema}.landed")
+    project.ok("run")
+    rendered = project.folder / "target/run/shop/models/dbo_orders_ct.sql"
+    statement = rendered.read_text(encoding="utf-8")
+    table = f"{schema}.dbo_orders_ct"
+
+    def empty() -> None:
+        bench.spark.sql(f"create or replace table {table} like {schema}.shape")
+
+    def drop() -> None:
+        bench.spark.sql(f"drop table if exists {schema}.parsed")
+
+    bench.spark.sql(f"create table {schema}.shape like {table}")
+    shape = ", ".join(f"{name} {data_type}" for name, data_type in COLUMNS.items())
+    parse = (
+        f"create table {schema}.parsed using delta as select lsn,"
+        f" from_json(before_image, '{shape}') as before, from_json(after_image, '{shape}') as after"
+        f" from {schema}.landed where source_name = 'orders'"
+    )
+    yield compare(
+        f"capture of {log.changes:,} changes, the statement",
+        "from_json of the same images, typed, and writing them",
+        lambda: bench.spark.sql(statement),
+        lambda: bench.spark.sql(parse),
+        1.3,
+        bench.runs,
+        prepare_a=empty,
+        prepare_b=drop,
+    )
+
+
+def queries(bench: Bench) -> Iterator[Result]:
+    """All and net changes of a table that 20 runs have made."""
+    project, runs = bench.project([ORDERS]), 20
+    size = int(55_000 / 15 * bench.scale)
+    schema, logs = project.schema, [Log(size, n * size) for n in range(runs)]
+    for number, log in enumerate(logs):
+        write_log(bench.spark, log, f"{schema}.landed", 2)
+        if number == 0:
+            project.ok("run", "--empty")
+            project.sql(
+                "alter table {schema}.dbo_orders_ct"
+                " set tblproperties (delta.enableChangeDataFeed = true)"
+            )
+        project.ok("run")
+    versions = [
+        row.version
+        for row in project.sql("describe history {schema}.dbo_orders_ct")
+        if row.operation == "WRITE"
+    ]
+    rows = f"{sum(log.rows for log in logs):,} rows of {runs} runs"
+    whole = (logs[0].first_lsn, logs[-1].last_lsn, min(versions))
+    last = (logs[-1].first_lsn, logs[-1].last_lsn, max(versions))
+    for what, (low, high, version), goal in ((rows, whole, 1.1), ("their last 20th", last, 1.5)):
+        function = f"{schema}.fn_cdc_get_all_changes_dbo_orders('{low}', '{high}', 'all')"
+        direct = (
+            f"select {OUTPUT} from {schema}.dbo_orders_ct where `__$start_lsn` >= '{low}'"
+            f" and `__$start_lsn` <= '{high}' and `__$operation` <> 3"
+        )
+        feed = (
+            f"select {OUTPUT} from table_changes('{schema}.dbo_orders_ct', {version},"
+            f" {max(versions)}) where `__$operation` <> 3"
+        )
+        ask = bench.read(f"select * from {function}")
+        many = bench.runs * (1 if goal == 1.1 else 3)
+        name = f"get_all_changes, {what}"
+        yield compare(name, "direct scan", ask, bench.read(direct), goal, many)
+        yield compare(name, "Delta's table_changes", ask, bench.read(feed), 1.0, many)
+    yield from net(bench, schema, rows, whole, max(versions))
+
+
+def net(
+    bench: Bench, schema: str, rows: str, window: tuple[str, str, int], version: int
+) -> Iterator[Result]:
+    """Net changes against the same answer in SQL over table_changes."""
+    low, high, first = window
+    function = f"{schema}.fn_cdc_get_net_changes_dbo_orders('{low}', '{high}', 'all')"
+    ours = f"select `__$start_lsn`, `__$operation`, {NAMES} from {function}"
+    order = "`__$start_lsn`, `__$command_id`, `__$seqval`, `__$operation`"
+    descending = order.replace(",", " desc,") + " desc"
+    feed = f"""
+        select `__$start_lsn`,
+            case when `__$operation` = 1 then 1 when first_operation = 2 then 2 else 4 end
+                as `__$operation`, {NAMES}
+        from (
+            select *,
+                row_number() over (partition by id order by {descending}) as place,
+                first_value(`__$operation`) over (partition by id order by {order})
+                    as first_operation
+            from table_changes('{schema}.dbo_orders_ct', {first}, {version})
+            where `__$operation` <> 3
+        )
+        where place = 1 and (`__$operation` <> 1 or first_operation <> 2)"""
+    spark = bench.spark
+    differences = spark.sql(f"({ours}) except all ({feed})").count()
+    assert differences == 0 == spark.sql(f"({feed}) except all ({ours})").count()
+    name = f"get_net_changes, {rows}"
+    yield compare(
+        name,
+        "the same in SQL over table_changes",
+        bench.read(ours),
+        bench.read(feed),
+        1.0,
+        bench.runs,
+    )
+    scan = f"select {OUTPUT} from {schema}.dbo_orders_ct"
+    yield compare(name, "plain scan", bench.read(ours), bench.read(scan), None, bench.runs)
+
+
+def many_instances(bench: Bench) -> Iterator[Result]:
+    """A small window of 50 instances against 50 trivial append models."""
+    count = max(5, int(50 * min(1.0, bench.scale * 4)))
+    instances = [
+        CaptureInstance("dbo", f"t{n}", f"dbo_t{n}", tuple(COLUMNS.items()), ("id",))
+        for n in range(count)
+    ]
+    project, written = bench.project(instances), [0]
+
+    def land() -> None:
+        for n in range(count):
+            log = Log(2, written[0], f"t{n}")
+            write_log(bench.spark, log, f"{project.schema}.landed", 1)
+            written[0] += 2
+
+    append = (
+        "{{ config(materialized='incremental', incremental_strategy='append',"
+        " file_format='delta') }} select 1 as id, current_timestamp() as at"
+    )
+    trivial = harness.Project(
+        Path(tempfile.mkdtemp(dir=bench.folder)),
+        bench.spark,
+        models={f"m{n}.sql": append for n in range(count)},
+    )
+    models = [f"m{n}" for n in range(count)]
+    land()
+    project.ok("run")
+    trivial.ok("run", "--select", *models)
+    yield compare(
+        f"dbt run, {count} capture instances, a small window",
+        f"dbt run, {count} trivial append models",
+        lambda: project.ok("run"),
+        lambda: trivial.ok("run", "--select", *models),
+        1.5,
+        max(2, bench.runs // 2),
+        prepare_a=land,
+        warm_up=0,
+    )
+
+
+PARTS = {"capture": capture, "queries": queries, "instances": many_instances}
+
+
+def write(results: list[Result], scale: float, spark: SparkSession) -> None:
+    """The table, the figures and the plot."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    lines = [
+        "# Benchmarks",
+        "",
+        f"{datetime.now(timezone.utc):%Y-%m-%d}, {os.cpu_count()} cores, {memory:.0f} GiB,"
+        f" {platform.system()}, Spark {spark.version}, Delta 4.4.0, scale {scale:g}. Both sides of"
+        " a line run in turn in one session; times are medians in seconds, the ratio is the median"
+        " of the pairwise ratios. `make bench` makes this page.",
+        "",
+        "| what | against | s | s | ratio | goal | met |",
+        "|---|---|---:|---:|---:|---:|---|",
+    ]
+    for r in results:
+        goal = "" if r.goal is None else f"{r.goal:.1f}"
+        met = {None: "", True: "yes", False: "no"}[r.is_met]
+        lines.append(
+            f"| {r.what} | {r.against} | {r.a:.2f} | {r.b:.2f} | {r.ratio:.2f} | {goal} | {met} |"
+        )
+    (HERE / "results.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    figures = json.dumps([r.as_dict() for r in results], indent=2)
+    (HERE / "results.json").write_text(figures + "\n", encoding="utf-8")
+    plot(results)
+
+
+def plot(results: list[Result]) -> None:
+    """Each ratio as a bar, its goal as a mark."""
+    labels = [f"{r.what}\nagainst {r.against}" for r in results]
+    figure, axes = plt.subplots(figsize=(10, 1 + 0.75 * len(results)), layout="constrained")
+    colors = ["#0072B2" if r.is_met is not False else "#D55E00" for r in results]
+    axes.barh(labels, [r.ratio for r in results], color=colors, height=0.6)
+    for place, r in enumerate(results):
+        axes.text(r.ratio, place, f" {r.ratio:.2f}", va="center")
+        if r.goal is not None:
+            axes.plot([r.goal, r.goal], [place - 0.4, place + 0.4], color="black", linewidth=2)
+    axes.invert_yaxis()
+    axes.set_xlabel("ratio of times; black: the goal; orange: not met")
+    figure.savefig(HERE / "results.png", dpi=110)
+
+
+def main() -> None:
+    """Runs the parts and writes what they found."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--scale", type=float, default=1.0)
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--only", choices=PARTS)
+    options = parser.parse_args()
+    folder = Path(tempfile.mkdtemp(prefix="dbt_cdc_bench_"))
+    harness.SPARK_CONF["spark.driver.memory"] = "6g"
+    try:
+        spark = harness.start_spark(folder)
+        bench = Bench(spark, folder, options.scale, options.runs)
+        results: list[Result] = []
+        parts = [options.only] if options.only else list(PARTS)
+        for number, part in enumerate(parts, start=1):
+            print(f"{number} of {len(parts)}: {part}", flush=True)
+            for result in PARTS[part](bench):
+                results.append(result)
+                print(f"  {result.ratio:5.2f}  {result.what} / {result.against}", flush=True)
+        if not options.only:
+            write(results, options.scale, spark)
+            print(f"written: {HERE / 'results.md'}, results.json, results.png")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()
