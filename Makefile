@@ -1,6 +1,6 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-fast lint bench clean
+.PHONY: help setup run test test-fast test-soak lint bench clean
 
 # The project runs on the Spark of its own .venv, whatever else the machine has.
 unexport SPARK_HOME SPARK_CONF_DIR PYTHONPATH PYTHONHOME VIRTUAL_ENV
@@ -19,10 +19,13 @@ run: setup ## capture the shipped sample in two batches, query it, clean up
 	@$(BIN)/python scripts/demo.py
 
 test: lint ## all that CI checks: lint, dbt unit and data tests, integration tests
-	@$(BIN)/python -m pytest -q tests
+	@$(BIN)/python -m pytest -q -m 'not soak' tests
+
+test-soak: setup ## the long stories: a kill at every statement, races, odd shapes
+	@$(BIN)/python -m pytest -q -m soak tests
 
 test-fast: setup ## the tests that take seconds
-	@$(BIN)/python -m pytest -q -m 'not slow' tests
+	@$(BIN)/python -m pytest -q -m 'not slow and not soak' tests
 
 lint: setup ## ruff, yamllint and sqlfluff
 	@$(BIN)/ruff check --quiet $(PY)

@@ -268,6 +268,7 @@ def main() -> None:
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="dbt_cdc_bench_"))
     harness.SPARK_CONF["spark.driver.memory"] = "6g"
+    harness.JAVA_OPTIONS = ""
     try:
         spark = harness.start_spark(folder)
         bench = Bench(spark, folder, options.scale, options.runs)

@@ -33,6 +33,7 @@ SPARK_CONF = {
     "spark.sql.shuffle.partitions": "2",
     "spark.databricks.delta.snapshotPartitions": "1",
 }
+JAVA_OPTIONS = "-XX:TieredStopAtLevel=1"  # thousands of small statements: the fast compiler wins
 _numbers = itertools.count(1)
 
 
@@ -41,7 +42,7 @@ def start_spark(folder: Path, metastore: str = "memory:test") -> SparkSession:
     process."""
     derby = f"-Dderby.system.home={folder} -Dderby.stream.error.file=/dev/null"
     conf = {**SPARK_CONF, "spark.sql.warehouse.dir": f"{folder}/warehouse"}
-    conf["spark.driver.extraJavaOptions"] = f"{derby} -Duser.timezone=UTC"
+    conf["spark.driver.extraJavaOptions"] = f"{derby} -Duser.timezone=UTC {JAVA_OPTIONS}"
     conf["spark.hadoop.javax.jdo.option.ConnectionURL"] = f"jdbc:derby:{metastore};create=true"
     builder = SparkSession.builder.enableHiveSupport()
     for name, value in conf.items():

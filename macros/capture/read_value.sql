@@ -52,9 +52,9 @@
         when {{ text }} rlike '^[-+]?[0-9]+[.]0*$'
             then try_cast(substring_index({{ text }}, '.', 1) as {{ data_type }})
         when {{ text }} rlike '^[-+]?[0-9]+([.][0-9]{0,18})?[eE][+]?[0-9]+$'
-            then try_cast(regexp_extract(
+            then try_cast(if(try_cast({{ text }} as decimal(38, 18)) = 0, '0', regexp_extract(
                 cast(try_cast({{ text }} as decimal(38, 18)) as string), '^(.*)[.]0*$', 1
-            ) as {{ data_type }})
+            )) as {{ data_type }})
     end)
 {%- endmacro %}
 

@@ -17,6 +17,8 @@ from harness import DbtResult, Project
 from statements import around_statements, is_write, recorded, replay, without_comment
 from story import Story, moved
 
+pytestmark = pytest.mark.soak
+
 
 class Race:
     """A story and another client's statements for any of its windows."""

@@ -16,6 +16,8 @@ from reference.log import int_to_lsn
 from statements import dying_at, failing_at, is_write, recorded
 from story import Story
 
+pytestmark = pytest.mark.soak
+
 TESTS = Path(__file__).parents[1]
 
 

@@ -15,6 +15,8 @@ from reference import query
 from reference.capture import CaptureInstance, capture
 from reference.log import UTC, LogRecord, int_to_lsn
 
+pytestmark = pytest.mark.soak
+
 NOON = datetime(2024, 2, 29, 12, tzinfo=UTC)
 FIRST, LAST = int_to_lsn(1), "0x" + "F" * 20
 
