@@ -255,6 +255,7 @@ def cut(events: list[Event], borders: Iterable[int]) -> list[list[Event]]:
     return [events[low:high] for low, high in pairwise([0, *sorted(borders), len(events)])]
 
 
+@pytest.mark.soak
 def test_batches_of_a_hostile_log(run_batches, hostile):
     """Borders inside the snapshot, a transaction and a key change; events that come again."""
     events = arrive([*hostile[:13], *hostile[4:14], *hostile[14:19], hostile[6], *hostile[19:]])
@@ -263,6 +264,7 @@ def test_batches_of_a_hostile_log(run_batches, hostile):
 
 
 @needs_data
+@pytest.mark.soak
 def test_batches_of_the_real_log(run_batches):
     rng = random.Random(7)
     events = landed_events(DATA / "postgres" / "debezium" / "all.jsonl.gz")[:800]
