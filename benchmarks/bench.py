@@ -73,7 +73,8 @@ def capture(bench: Bench) -> Iterator[Result]:
     table = f"{schema}.dbo_orders_ct"
 
     def empty() -> None:
-        bench.spark.sql(f"create or replace table {table} like {schema}.shape")
+        bench.spark.sql(f"drop table if exists {table}")
+        bench.spark.sql(f"create table {table} like {schema}.shape")
 
     def drop() -> None:
         bench.spark.sql(f"drop table if exists {schema}.parsed")
@@ -134,7 +135,25 @@ def queries(bench: Bench) -> Iterator[Result]:
         name = f"get_all_changes, {what}"
         yield compare(name, "direct scan", ask, bench.read(direct), goal, many)
         yield compare(name, "Delta's table_changes", ask, bench.read(feed), 1.0, many)
+    yield history(bench, ask, logs[-1])
     yield from net(bench, schema, rows, whole, max(versions))
+
+
+def history(bench: Bench, ask: Callable[[], None], log: Log) -> Result:
+    """The window that `ask` reads, and the same one as all that there is."""
+    project = bench.project([ORDERS])
+    write_log(bench.spark, log, f"{project.schema}.landed", 2)
+    project.ok("run")
+    window = f"'{log.first_lsn}', '{log.last_lsn}', 'all'"
+    only = f"select * from {project.schema}.fn_cdc_get_all_changes_dbo_orders({window})"
+    return compare(
+        "get_all_changes, the last 20th",
+        "the same window without the history before it",
+        ask,
+        bench.read(only),
+        1.2,
+        bench.runs * 3,
+    )
 
 
 def net(

@@ -1,9 +1,62 @@
-{#- The change rows of one instance in one window. The log is read from the window's first record
-    on, both images of a record are parsed together and once, and each record leaves as none, one
-    or two rows. -#}
+{#- The change rows of one instance in one window, of any log that can be read: the definition of a
+    change table. Each record leaves as none, one or two rows. Columns are called by their ordinals
+    on the way. -#}
 {% macro _change_rows(instance, window, log, scan_transactions) -%}
 {%- set columns = instance.columns -%}
-with transactions as (
+with {{ dbt_cdc._window_records(instance, window, log, scan_transactions) }},
+
+read as (
+    select *, {{ dbt_cdc._indent(dbt_cdc._read_images(instance), 8) }} as images
+    from records
+),
+
+complete as (
+    select
+        commit_lsn,
+        lsn,
+        command_id,
+        images.unknown,
+        {{ dbt_cdc._indent(dbt_cdc._column_values(columns), 8) }}
+        {{ dbt_cdc._indent(dbt_cdc._checked_operation(), 8) }} as operation
+    from read
+),
+
+compared as (
+    select
+        *,
+        {{ dbt_cdc._indent(dbt_cdc._mask_parts(instance), 8) }}
+        {{ dbt_cdc._indent(dbt_cdc._is_key_change(instance), 8) }} as is_key_change
+    from complete
+),
+
+changes as (
+    select
+        *,
+        explode({{ dbt_cdc._indent(dbt_cdc._rows_of_record(
+            columns, 'array(1)', 'array(2)', 'array(1, 2)', 'array(3, 4)'), 8) }}) as row_operation
+    from compared
+)
+
+select
+    commit_lsn as `__$start_lsn`,
+    cast(null as string) as `__$end_lsn`,
+    lsn as `__$seqval`,
+    row_operation as `__$operation`,
+    {{ dbt_cdc._indent(dbt_cdc._mask_text(columns, 'row_operation'), 4) }} as `__$update_mask`,
+    {%- for column in columns %}
+    case when row_operation in (1, 3) then before_{{ loop.index }} else after_{{ loop.index }} end as {# -#}
+    {{ dbt_cdc._column(column.name) }},
+    {%- endfor %}
+    command_id as `__$command_id`
+from changes
+{%- endmacro %}
+
+
+{#- CTEs `transactions` and `records`: the instance's records that the window commits. The log is
+    read from the window's first record on. No join hint: a small window is broadcast, a large one is
+    joined by sorting, and nothing grows on the driver. -#}
+{% macro _window_records(instance, window, log, scan_transactions) -%}
+transactions as (
     {{ dbt_cdc._indent(dbt_cdc._committed_transactions(window, log, scan_transactions), 4) }}
 ),
 
@@ -13,8 +66,8 @@ records as (
         log.lsn,
         log.operation,
         log.command_id,
-        log.before_image,
-        log.after_image
+        case when log.operation <> 'INSERT' then log.before_image end as before_image,
+        case when log.operation <> 'DELETE' then log.after_image end as after_image
     from {{ log }} as log
     inner join transactions
         on
@@ -26,83 +79,7 @@ records as (
         and log.operation in ('INSERT', 'UPDATE', 'DELETE')
         and log.lsn >= '{{ window.floor_lsn or dbt_cdc._zero_lsn() }}'
         and log.lsn <= '{{ window.to_lsn or dbt_cdc._zero_lsn() }}'
-),
-
-parsed as (
-    select
-        *,
-        {{ dbt_cdc._indent(dbt_cdc._parse_images(columns), 8) }} as json
-    from records
-),
-
-texts as (
-    select
-        commit_lsn,
-        lsn,
-        operation,
-        command_id,
-        before_image,
-        after_image,
-        json.images[0] as before_text,
-        json.images[1] as after_text,
-        {{ dbt_cdc._indent(dbt_cdc._image_problem(instance), 8) }} as image_problem
-    from parsed
-),
-
-typed as (
-    select
-        *,
-        {{ dbt_cdc._indent(dbt_cdc._read_image('before_text', columns), 8) }} as before,
-        {{ dbt_cdc._indent(dbt_cdc._read_image('after_text', columns), 8) }} as after,
-        {{ dbt_cdc._indent(dbt_cdc._keys_where_needed(columns), 8) }} as image_keys
-    from texts
-),
-
-complete as (
-    select
-        commit_lsn,
-        lsn,
-        command_id,
-        {{ dbt_cdc._indent(dbt_cdc._checked_operation(instance), 8) }} as operation,
-        {{ dbt_cdc._indent(dbt_cdc._complete_before(instance), 8) }} as before,
-        {{ dbt_cdc._indent(dbt_cdc._complete_after(columns), 8) }} as after,
-        {{ dbt_cdc._indent(dbt_cdc._unknown_columns(instance), 8) }} as unknown_columns
-    from typed
-),
-
-compared as (
-    select
-        commit_lsn,
-        lsn,
-        command_id,
-        operation,
-        before,
-        after,
-        {{ dbt_cdc._indent(dbt_cdc._is_key_change(instance), 8) }} as is_key_change,
-        {{ dbt_cdc._indent(dbt_cdc._update_mask(instance), 8) }} as update_mask
-    from complete
-),
-
-changes as (
-    select
-        commit_lsn,
-        lsn,
-        command_id,
-        {{ dbt_cdc._indent(dbt_cdc._rows_of_record(columns), 8) }}
-    from compared
 )
-
-select
-    commit_lsn as `__$start_lsn`,
-    cast(null as string) as `__$end_lsn`,
-    lsn as `__$seqval`,
-    operation as `__$operation`,
-    update_mask as `__$update_mask`,
-    {%- for column in columns %}
-    image.{{ dbt_cdc._column(column.name) }},
-    {%- endfor %}
-    command_id as `__$command_id`
-from changes
 {%- endmacro %}
 
 

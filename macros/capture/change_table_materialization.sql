@@ -15,14 +15,7 @@
     {% endif %}
 
     {% if dbt_cdc._is_building() and window.to_lsn %}
-        {% call statement('main') -%}
-            {{ dbt_cdc._insert_once(
-                relation, compiled_code,
-                'not exists (select 1 from ' ~ relation
-                ~ " where `__$start_lsn` > '" ~ window.previous_lsn ~ "')",
-                probe='`__$update_mask`'
-            ) }}
-        {%- endcall %}
+        {% do dbt_cdc._append_changes(relation, instance, window, compiled_code) %}
         {% do dbt_cdc._mark_captured(instance, window) %}
     {% else %}
         {% call noop_statement('main', 'OK') -%}
@@ -34,6 +27,27 @@
     {{ run_hooks(post_hooks) }}
     {% do return({'relations': [relation]}) %}
 {% endmaterialization %}
+
+
+{#- The window's rows into the change table: by the fast statement, and if that fails for whatever
+    reason by the model's own (docs/decisions/0003). -#}
+{% macro _append_changes(relation, instance, window, rows) %}
+    {% set guard = 'not exists (select 1 from ' ~ relation
+        ~ " where `__$start_lsn` > '" ~ window.previous_lsn ~ "')" %}
+    {% set is_fast = dbt_cdc._reads_fast(instance) %}
+    {% if is_fast %}
+        {% call statement('main', fetch_result=true) -%}
+            {{ dbt_cdc._try_insert(relation, dbt_cdc._fast_change_rows(
+                instance, window, dbt_cdc._log_relation(), dbt_cdc._state_relation('scan_transactions')
+            ), guard) }}
+        {%- endcall %}
+    {% endif %}
+    {% if not is_fast or 'outcome' in load_result('main').table.column_names %}
+        {% call statement('main') -%}
+            {{ dbt_cdc._insert_once(relation, rows, guard) }}
+        {%- endcall %}
+    {% endif %}
+{% endmacro %}
 
 
 {% macro _create_change_table_sql(relation, instance) -%}

@@ -67,7 +67,7 @@
     {% if modules.re.match('^0[xX]', text) %}
         {% set lsn = dbt_cdc._normalize_lsn(text, 'var cdc_scan_until') %}
         {% do return({'beyond': "lsn > '" ~ lsn ~ "'"}) %}
-    {% elif modules.re.match('^\\d{4}-\\d{2}-\\d{2}([T ]\\d{2}:\\d{2}(:\\d{2}(\.\\d+)?)?Z?)?$', text) %}
+    {% elif modules.re.match('^\\d{4}-\\d{2}-\\d{2}([T ]\\d{2}:\\d{2}(:\\d{2}(\\.\\d+)?)?Z?)?$', text) %}
         {% do return({'beyond': "record_time > timestamp'" ~ text ~ "'"}) %}
     {% endif %}
     {% do dbt_cdc.raise_cdc_error(

@@ -3,7 +3,14 @@
 {% macro _open_window_sql(scanned_lsn, to_lsn) -%}
     {%- set target = dbt_cdc._state_relation('scan_transactions') -%}
     {%- set carried -%}
-        select tran_id, begin_lsn as lsn, 'BEGIN' as operation, begin_time as record_time
+        select
+            tran_id,
+            begin_lsn as lsn,
+            'BEGIN' as operation,
+            begin_time as record_time,
+            cast(null as struct<source_schema: string, source_name: string>) as source_table,
+            changed_tables,
+            updated_tables
         from {{ target }}
         where
             commit_lsn is null
@@ -12,7 +19,15 @@
             )
     {%- endset -%}
     {%- set rows -%}
-        select '{{ to_lsn }}', tran_id, begin_lsn, begin_time, commit_lsn, commit_time
+        select
+            '{{ to_lsn }}' as window_to_lsn,
+            tran_id,
+            begin_lsn,
+            begin_time,
+            commit_lsn,
+            commit_time,
+            changed_tables,
+            updated_tables
         from (
             {{ dbt_cdc._indent(dbt_cdc._window_transactions(
                 dbt_cdc._log_relation(), scanned_lsn, to_lsn,

@@ -3,6 +3,7 @@
 {% macro _publish_window(window) %}
     {% do dbt_cdc._announce_new_instances(window) %}
     {% do run_query(dbt_cdc._publish_mapping_sql(window)) %}
+    {% do dbt_cdc._publish_heartbeat(window) %}
     {% for instance in dbt_cdc._capture_instances().values() %}
         {% if dbt_cdc._instance_window(instance, window).is_backfill %}
             {% do run_query(dbt_cdc._backfill_mapping_sql(instance, window)) %}
@@ -13,73 +14,117 @@
 {% endmacro %}
 
 
-{#- One row for each transaction that left a row in any change table, and a heartbeat (tran_id
-    0x00) for the window's last commit where nothing was entered for more than 300 seconds. -#}
+{#- One row for each transaction that left a row in any change table. An INSERT or DELETE always does;
+    whether an UPDATE has, only its change table tells, and reading one costs more than all the rest. -#}
 {% macro _publish_mapping_sql(window) -%}
     {%- set mapping = dbt_cdc._state_relation('lsn_time_mapping') -%}
+    {%- set asked = dbt_cdc._instances_of(dbt_cdc._fetch(dbt_cdc._updated_tables_sql(window))) -%}
     {%- set rows -%}
-    with captured as (
-        {%- for instance in dbt_cdc._capture_instances().values() %}
-        select `__$start_lsn` as lsn from {{ instance.relation }}
-        where `__$start_lsn` > '{{ window.previous_lsn }}' and `__$start_lsn` <= '{{ window.to_lsn }}'
-        {{ 'union' if not loop.last }}
-        {%- endfor %}
-    ),
-
-    committed as (
-        select * from {{ dbt_cdc._state_relation('scan_transactions') }}
-        where window_to_lsn = '{{ window.to_lsn }}' and commit_lsn is not null
-    ),
-
-    entries as (
-        select
-            commit_lsn as start_lsn,
-            begin_time as tran_begin_time,
-            commit_time as tran_end_time,
-            tran_id,
-            begin_lsn as tran_begin_lsn
-        from committed
-        left semi join captured on committed.commit_lsn = captured.lsn
-    ),
-
-    latest as (
-        select max(tran_end_time) as tran_end_time, max(start_lsn) as start_lsn
-        from (
-            select tran_end_time, start_lsn from entries
-            union all
-            select tran_end_time, start_lsn from {{ mapping }}
-            where start_lsn >= '{{ dbt_cdc._published_state().high_end or dbt_cdc._zero_lsn() }}'
-        )
-    ),
-
-    heartbeat as (
-        select
-            committed.commit_lsn as start_lsn,
-            committed.commit_time as tran_begin_time,
-            committed.commit_time as tran_end_time,
-            '0x00' as tran_id,
-            '{{ dbt_cdc._zero_lsn() }}' as tran_begin_lsn
-        from committed
-        cross join latest
-        where
-            committed.commit_lsn = '{{ window.to_lsn }}'
-            and (
-                latest.start_lsn is null
-                or (
-                    committed.commit_lsn > latest.start_lsn
-                    and committed.commit_time > latest.tran_end_time + interval 300 seconds
-                )
+    select
+        commit_lsn as start_lsn,
+        begin_time as tran_begin_time,
+        commit_time as tran_end_time,
+        tran_id,
+        begin_lsn as tran_begin_lsn
+    from {{ dbt_cdc._state_relation('scan_transactions') }}
+    where
+        window_to_lsn = '{{ window.to_lsn }}'
+        and commit_lsn is not null
+        and (
+            {{ dbt_cdc._indent(dbt_cdc._surely_left_rows(), 12) }}
+            {%- if asked %}
+            or commit_lsn in (
+                {%- for instance in asked %}
+                select `__$start_lsn` from {{ instance.relation }}
+                where
+                    `__$start_lsn` > '{{ window.previous_lsn }}'
+                    and `__$start_lsn` <= '{{ window.to_lsn }}'
+                {{- ' union all' if not loop.last }}
+                {%- endfor %}
             )
-    )
-
-    select * from entries
-    union all
-    select * from heartbeat
+            {%- endif %}
+        )
     {%- endset -%}
     {{ dbt_cdc._insert_once(
         mapping, rows,
         'not exists (select 1 from ' ~ mapping ~ " where start_lsn > '" ~ window.previous_lsn ~ "')"
     ) }}
+{%- endmacro %}
+
+
+{#- The tables that the other transactions have updated. -#}
+{% macro _updated_tables_sql(window) -%}
+    select distinct updated.source_schema, updated.source_name
+    from (
+        select explode(updated_tables) as updated
+        from {{ dbt_cdc._state_relation('scan_transactions') }}
+        where
+            window_to_lsn = '{{ window.to_lsn }}'
+            and commit_lsn is not null
+            and not {{ dbt_cdc._indent(dbt_cdc._surely_left_rows(), 12) }}
+    )
+{%- endmacro %}
+
+
+{% macro _surely_left_rows() -%}
+    arrays_overlap(changed_tables, array(
+        {%- for instance in dbt_cdc._capture_instances().values() %}
+        named_struct(
+            'source_schema', {{ dbt_cdc._literal(instance.source_schema) }},
+            'source_name', {{ dbt_cdc._literal(instance.source_name) }}
+        ){{ ',' if not loop.last }}
+        {%- endfor %}
+    ))
+{%- endmacro %}
+
+
+{% macro _instances_of(tables) %}
+    {% set instances = [] %}
+    {% for instance in dbt_cdc._capture_instances().values()
+        if {'source_schema': instance.source_schema, 'source_name': instance.source_name} in tables %}
+        {% do instances.append(instance) %}
+    {% endfor %}
+    {% do return(instances) %}
+{% endmacro %}
+
+
+{#- A heartbeat (tran_id 0x00) for the window's last commit where nothing was entered for more than 300
+    seconds. -#}
+{% macro _publish_heartbeat(window) %}
+    {% set mapping = dbt_cdc._state_relation('lsn_time_mapping') %}
+    {% set rows = dbt_cdc._heartbeat_sql(window) %}
+    {% if dbt_cdc._fetch(rows) %}
+        {% do run_query(dbt_cdc._insert_once(
+            mapping, rows,
+            'not exists (select 1 from ' ~ mapping ~ " where start_lsn >= '" ~ window.to_lsn ~ "')"
+        )) %}
+    {% endif %}
+{% endmacro %}
+
+
+{% macro _heartbeat_sql(window) -%}
+    select
+        committed.commit_lsn as start_lsn,
+        committed.commit_time as tran_begin_time,
+        committed.commit_time as tran_end_time,
+        '0x00' as tran_id,
+        '{{ dbt_cdc._zero_lsn() }}' as tran_begin_lsn
+    from {{ dbt_cdc._state_relation('scan_transactions') }} as committed
+    cross join (
+        select max(start_lsn) as start_lsn, max(tran_end_time) as tran_end_time
+        from {{ dbt_cdc._state_relation('lsn_time_mapping') }}
+        where start_lsn >= '{{ dbt_cdc._published_state().high_end or dbt_cdc._zero_lsn() }}'
+    ) as latest
+    where
+        committed.window_to_lsn = '{{ window.to_lsn }}'
+        and committed.commit_lsn = '{{ window.to_lsn }}'
+        and (
+            latest.start_lsn is null
+            or (
+                committed.commit_lsn > latest.start_lsn
+                and committed.commit_time > latest.tran_end_time + interval 300 seconds
+            )
+        )
 {%- endmacro %}
 
 

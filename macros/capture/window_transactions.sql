@@ -1,14 +1,19 @@
 {#- The transactions of the log that commit after `previous_lsn` and up to `to_lsn`, and those that
     are still open there (commit_lsn null). A record belongs to the transaction that is open under
     its id; ids may be used again; without a BEGIN a transaction starts at its first record.
-    `carried` (SQL) brings the transactions that were open at `previous_lsn`. -#}
+    `carried` (SQL) brings the transactions that were open at `previous_lsn`. `changed_tables` are those
+    with an INSERT or DELETE, `updated_tables` those with an UPDATE. -#}
 {% macro _window_transactions(log, previous_lsn, to_lsn, carried=none) -%}
+    {%- set tables = 'array<struct<source_schema: string, source_name: string>>' -%}
     with records as (
         select
             tran_id,
             {{ dbt_cdc._indent(dbt_cdc._checked_lsn(), 12) }} as lsn,
             operation,
-            record_time
+            record_time,
+            named_struct('source_schema', source_schema, 'source_name', source_name) as source_table,
+            cast(null as {{ tables }}) as changed_tables,
+            cast(null as {{ tables }}) as updated_tables
         from {{ log }}
         where lsn > '{{ previous_lsn }}' and lsn <= '{{ to_lsn }}'
         {%- if carried %}
@@ -41,7 +46,15 @@
             min_by(record_time, lsn) as begin_time,
             max(case when operation = 'COMMIT' then lsn end) as commit_lsn,
             max(case when operation = 'COMMIT' then record_time end) as commit_time,
-            bool_or(operation = 'ROLLBACK') as is_rolled_back
+            bool_or(operation = 'ROLLBACK') as is_rolled_back,
+            array_union(
+                collect_set(case when operation in ('INSERT', 'DELETE') then source_table end),
+                coalesce(max_by(changed_tables, changed_tables is not null), cast(array() as {{ tables }}))
+            ) as changed_tables,
+            array_union(
+                collect_set(case when operation = 'UPDATE' then source_table end),
+                coalesce(max_by(updated_tables, updated_tables is not null), cast(array() as {{ tables }}))
+            ) as updated_tables
             {%- if var('cdc_check_duplicates', false) %},
             max(case when copies > 1 then {{ dbt_cdc._indent(dbt_cdc._raise_bad_record(
                 "concat('lsn ', lsn, ', tran_id ', tran_id)",
@@ -75,7 +88,9 @@
                 ), 16) }}
             else commit_lsn
         end as commit_lsn,
-        commit_time
+        commit_time,
+        changed_tables,
+        updated_tables
     from checked
     where commit_lsn is not null or (not is_rolled_back and use_of_id = last_use_of_id)
 {%- endmacro %}

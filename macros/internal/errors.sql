@@ -23,15 +23,20 @@
     {% do return(
         'make the source log complete images (PostgreSQL: alter table ... replica identity full; '
         ~ 'MySQL: binlog_row_image=FULL; Oracle: supplemental log data (all) columns), or accept '
-        ~ 'partial ones with meta.cdc.before_image: partial'
+        ~ 'partial ones with meta.cdc.before_image: partial; then run again'
     ) %}
 {% endmacro %}
 
 
 {#- Stops a scan: an expression of type string that never returns. `place` and `problem` are SQL. -#}
 {% macro _raise_bad_record(place, problem, advice=none) -%}
-    raise_error(concat(
+    raise_error({{ dbt_cdc._bad_record_text(place, problem, advice) }})
+{%- endmacro %}
+
+
+{% macro _bad_record_text(place, problem, advice=none) -%}
+    concat(
         'CDC 22859: bad log record of ', {{ place }}, ': ', {{ problem }},
         {{ dbt_cdc._literal(': ' ~ (advice or dbt_cdc._bad_record_advice())) }}
-    ))
+    )
 {%- endmacro %}

@@ -1,21 +1,15 @@
 {#- An INSERT that can be repeated and raced: `guard` is false where its rows are already there, and
     since it reads the target, Delta refuses the second of two at once. The handler then tries
     again, which adds nothing if the other one has done the work. An error in the rows comes out of
-    a plain SELECT of `probe` as one line: out of the INSERT it would be a Java stack
+    a plain SELECT that needs all columns as one line: out of the INSERT it would be a Java stack
     (docs/decisions/0001). -#}
-{% macro _insert_once(target, rows, guard, probe='*') -%}
-    {%- set insert -%}
-        insert into {{ target }}
-        select * from (
-            {{ dbt_cdc._indent(rows, 12) }}
-        )
-        where {{ guard }}
-    {%- endset -%}
+{% macro _insert_once(target, rows, guard) -%}
+    {%- set insert = dbt_cdc._guarded_insert(target, rows, guard) -%}
     {%- if var('cdc_sql_scripting', true) -%}
 begin
     declare exit handler for sqlexception
     begin
-        select count({{ probe }}) from (
+        select max(hash(*)) from (
             {{ dbt_cdc._indent(rows, 12) }}
         );
         {{ dbt_cdc._indent(insert, 8) }};
@@ -25,4 +19,25 @@ end
     {%- else -%}
 {{ insert }}
     {%- endif -%}
+{%- endmacro %}
+
+
+{#- The same for rows that can also be had in another way: does nothing but answer where it fails. -#}
+{% macro _try_insert(target, rows, guard) -%}
+begin
+    declare exit handler for sqlexception
+    begin
+        select 'failed' as outcome;
+    end;
+    {{ dbt_cdc._indent(dbt_cdc._guarded_insert(target, rows, guard), 4) }};
+end
+{%- endmacro %}
+
+
+{% macro _guarded_insert(target, rows, guard) -%}
+insert into {{ target }}
+select * from (
+    {{ dbt_cdc._indent(rows, 4) }}
+)
+where {{ guard }}
 {%- endmacro %}

@@ -9,13 +9,15 @@
 {%- endmacro %}
 
 
-{#- A quoted column name. -#}
+{#- A quoted column name. No escape writes a line break there, so SQL around one is not indented. -#}
 {% macro _column(name) -%}
+    {%- if '\n' in name %}{% do dbt_cdc._invocation_cache().update(keep_lines=true) %}{% endif -%}
     `{{ name.replace('`', '``') }}`
 {%- endmacro %}
 
 
 {#- Indents all lines of a text but the first. -#}
 {% macro _indent(text, width) -%}
-    {{ text | trim | indent(width) }}
+    {%- set keep_lines = dbt_cdc._invocation_cache().get('keep_lines') -%}
+    {{ text | trim if keep_lines else text | trim | indent(width) }}
 {%- endmacro %}

@@ -39,7 +39,7 @@ def test_two_batches_are_captured_and_the_unit_test_passes(
         ends.append(spark.sql(f"select max(high_end) from {SCHEMA}.validity_intervals").first()[0])
     assert ends == ["0x00000001988078000000", "0x0000000199D8F8000000"]
     kinds = {r.node.resource_type for r in done.result.results}
-    assert {"model", "unit_test"} <= {str(kind) for kind in kinds}
+    assert {"model", "unit_test", "test"} <= {str(kind) for kind in kinds}
     landed = spark.sql(
         f"select landed_file, count(*) from {SCHEMA}.shop_events group by 1"
     ).collect()

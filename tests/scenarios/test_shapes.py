@@ -15,7 +15,7 @@ from reference import query
 from reference.capture import CaptureInstance, capture
 from reference.log import UTC, LogRecord, int_to_lsn
 
-pytestmark = pytest.mark.soak
+pytestmark = pytest.mark.slow
 
 NOON = datetime(2024, 2, 29, 12, tzinfo=UTC)
 FIRST, LAST = int_to_lsn(1), "0x" + "F" * 20
@@ -218,7 +218,7 @@ def test_metadata_of_odd_names(shapes: tuple[Capture, Log]) -> None:
     assert "HumanResources_Department" in {row.capture_instance for row in rows}
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_1024_columns(make_project: Callable[..., Project]) -> None:
     types = ("int", "string", "decimal(9,2)")
     wide = instance("wide", {f"column {i}": types[i % 3] for i in range(1024)}, "column 0")
@@ -306,6 +306,7 @@ def high_end(target: Capture) -> str:
     return target.sql("select {schema}.fn_cdc_get_max_lsn()")[0][0]
 
 
+@pytest.mark.soak
 def test_quiet_logs_and_heartbeats(plain: Capture) -> None:
     plain.clear()
     log = Log()
@@ -354,6 +355,7 @@ def test_quiet_logs_and_heartbeats(plain: Capture) -> None:
     check(plain, log)
 
 
+@pytest.mark.soak
 def test_a_log_of_other_tables_only(plain: Capture) -> None:
     plain.clear()
     log = Log()
@@ -365,6 +367,7 @@ def test_a_log_of_other_tables_only(plain: Capture) -> None:
     assert plain.call("fn_cdc_get_all_changes_dbo_t", FIRST, heartbeat, "all") == []
 
 
+@pytest.mark.soak
 def test_scan_until(plain: Capture) -> None:
     plain.clear()
     log, commits = Log(0xABC), []
@@ -392,6 +395,7 @@ def test_scan_until(plain: Capture) -> None:
     check(plain, log)
 
 
+@pytest.mark.soak
 def test_duplicates(plain: Capture) -> None:
     plain.clear()
     log = Log()
@@ -420,6 +424,7 @@ def test_duplicates(plain: Capture) -> None:
     assert high_end(plain) == end
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("zone", ["Europe/Berlin", "+01:00"])
 def test_session_time_zone_must_be_utc(plain: Capture, zone: str) -> None:
     plain.clear()
@@ -440,6 +445,7 @@ def test_session_time_zone_must_be_utc(plain: Capture, zone: str) -> None:
     check(plain, log)
 
 
+@pytest.mark.soak
 def test_the_log_may_be_a_table_a_view_or_a_source(make_project: Callable[..., Project]) -> None:
     sources = {
         "sources": [
@@ -467,6 +473,7 @@ def test_the_log_may_be_a_table_a_view_or_a_source(make_project: Callable[..., P
     assert "CDC 22901" in result.output
 
 
+@pytest.mark.soak
 def test_late_instances(make_project: Callable[..., Project]) -> None:
     """One that starts now, and one that is as if it had been there from the beginning."""
     target, log = Capture(make_project, [T]), Log()
@@ -593,6 +600,7 @@ def mistaken(make_project: Callable[..., Project]) -> Iterator[Any]:
     yield project.dbt("run")
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("model", MISTAKES)
 def test_mistakes_in_yaml(mistaken: Any, model: str) -> None:
     number, part, _ = MISTAKES[model]
@@ -603,6 +611,7 @@ def test_mistakes_in_yaml(mistaken: Any, model: str) -> None:
     assert "\tat " not in message
 
 
+@pytest.mark.soak
 def test_one_instance_twice(make_project: Callable[..., Project]) -> None:
     again = declaration("dbo_t_ct", {"capture_instance": "DBO_T"})
     again["name"] = "again_ct"

@@ -1,0 +1,36 @@
+{#- What is asked of a captured column's type. -#}
+
+{#- Which rules a type follows. -#}
+{% macro _type_family(data_type) %}
+    {% set base = modules.re.sub('\\s*\\(.*', '', data_type | lower | trim) %}
+    {% set families = {
+        'boolean': 'boolean',
+        'tinyint': 'integer', 'byte': 'integer', 'smallint': 'integer', 'short': 'integer',
+        'int': 'integer', 'integer': 'integer', 'bigint': 'integer', 'long': 'integer',
+        'float': 'float', 'real': 'float', 'double': 'float',
+        'decimal': 'decimal', 'dec': 'decimal', 'numeric': 'decimal',
+        'string': 'string', 'varchar': 'text', 'char': 'text', 'character': 'text',
+        'binary': 'binary', 'date': 'date',
+        'timestamp': 'timestamp', 'timestamp_ltz': 'timestamp', 'timestamp_ntz': 'timestamp',
+    } %}
+    {% if base not in families %}
+        {% do dbt_cdc.raise_cdc_error(
+            22942, "data type '" ~ data_type ~ "' cannot be captured",
+            'use one of ' ~ families | join(', ') ~ '; nested values as string keep their JSON text'
+        ) %}
+    {% endif %}
+    {% do return(families[base]) %}
+{% endmacro %}
+
+
+{#- The number in a type's parentheses: of decimal(18,4) 18, and 4 at index 1. -#}
+{% macro _type_size(data_type, index=0) %}
+    {% set sizes = modules.re.findall('\\d+', data_type) %}
+    {% do return(sizes[index] | int if sizes | length > index else 0) %}
+{% endmacro %}
+
+
+{#- The JSON parser has no integers below int. -#}
+{% macro _is_small_integer(data_type) %}
+    {% do return(data_type in ['tinyint', 'byte', 'smallint', 'short']) %}
+{% endmacro %}

@@ -1,0 +1,43 @@
+{#- Whether a relation is a canonical log: positions that are LSNs and are there once, records that
+    say what they are. Gives the bad records, each with what is wrong. -#}
+{% test canonical_log(model) %}
+select *
+from (
+    select
+        lsn,
+        tran_id,
+        operation,
+        source_schema,
+        source_name,
+        concat_ws(
+            '; ',
+            case
+                when not coalesce(lsn rlike '{{ dbt_cdc._lsn_pattern() }}', false)
+                    then 'the LSN is not 0x and 20 upper-case hexadecimal digits'
+            end,
+            case when copies > 1 then concat(copies, ' records have this LSN') end,
+            case
+                when operation is null or operation not in (
+                    'BEGIN', 'COMMIT', 'ROLLBACK', 'INSERT', 'UPDATE', 'DELETE', 'DDL', 'TRUNCATE'
+                ) then 'the operation is unknown'
+            end,
+            case
+                when tran_id is null and operation not in ('DDL', 'TRUNCATE')
+                    then 'tran_id is null'
+            end,
+            case
+                when
+                    operation in ('INSERT', 'UPDATE', 'DELETE')
+                    and (source_schema is null or source_name is null)
+                    then 'it names no source table'
+            end
+        ) as problem
+    from (
+        select
+            *,
+            count(*) over (partition by lsn) as copies
+        from {{ model }}
+    )
+)
+where problem <> ''
+{% endtest %}
