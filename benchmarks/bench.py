@@ -98,6 +98,30 @@ def capture(bench: Bench) -> Iterator[Result]:
     )
 
 
+def memory(bench: Bench) -> Iterator[Result]:
+    """What the driver still holds after a run over a small window and one ten times larger."""
+    jvm = bench.spark.sparkContext._jvm
+    runtime = jvm.java.lang.Runtime.getRuntime()
+    project, held, first = bench.project([ORDERS]), [], 0
+    for transactions in (int(10_000 * bench.scale), int(100_000 * bench.scale)):
+        log = Log(transactions, first)
+        first += transactions
+        write_log(bench.spark, log, f"{project.schema}.landed")
+        project.ok("run")
+        for _ in range(3):
+            jvm.java.lang.System.gc()
+        held.append((runtime.totalMemory() - runtime.freeMemory()) / 2**20)
+    yield Result(
+        f"driver memory after a run over {log.changes:,} changes, MiB",
+        f"the same after {log.changes // 10:,} changes",
+        held[1],
+        held[0],
+        held[1] / held[0],
+        1.2,
+        "MiB",
+    )
+
+
 def queries(bench: Bench) -> Iterator[Result]:
     """All and net changes of a table that 20 runs have made."""
     project, runs = bench.project([ORDERS]), 20
@@ -204,10 +228,9 @@ def many_instances(bench: Bench) -> Iterator[Result]:
     project, written = bench.project(instances), [0]
 
     def land() -> None:
-        for n in range(count):
-            log = Log(2, written[0], f"t{n}")
-            write_log(bench.spark, log, f"{project.schema}.landed", 1)
-            written[0] += 2
+        log = Log(2 * count, written[0], tables=count)
+        write_log(bench.spark, log, f"{project.schema}.landed", 1)
+        written[0] += log.transactions
 
     append = (
         "{{ config(materialized='incremental', incremental_strategy='append',"
@@ -234,7 +257,7 @@ def many_instances(bench: Bench) -> Iterator[Result]:
     )
 
 
-PARTS = {"capture": capture, "queries": queries, "instances": many_instances}
+PARTS = {"capture": capture, "memory": memory, "queries": queries, "instances": many_instances}
 
 
 def write(results: list[Result], scale: float, spark: SparkSession) -> None:
@@ -248,7 +271,7 @@ def write(results: list[Result], scale: float, spark: SparkSession) -> None:
         " a line run in turn in one session; times are medians in seconds, the ratio is the median"
         " of the pairwise ratios. `make bench` makes this page.",
         "",
-        "| what | against | s | s | ratio | goal | met |",
+        "| what | against | s (or MiB) | s (or MiB) | ratio | goal | met |",
         "|---|---|---:|---:|---:|---:|---|",
     ]
     for r in results:

@@ -39,7 +39,7 @@ select
     end as operation,
     timestamp'2024-01-01 00:00:00' + make_dt_interval(0, 0, 0, tran * 0.01) as record_time,
     if(place between 1 and 10, 'dbo', null) as source_schema,
-    if(place between 1 and 10, '{name}', null) as source_name,
+    if(place between 1 and 10, {name}, null) as source_name,
     case when place between 1 and 5 or place between 9 and 10 then {before} end as before_image,
     case when place between 1 and 8 then {after} end as after_image,
     cast(null as string) as ddl_command,
@@ -75,12 +75,14 @@ _IMAGE = """to_json(named_struct(
 
 @dataclass(frozen=True)
 class Log:
-    """`transactions` numbers `first` up to `first + transactions - 1` of the table dbo.`name`."""
+    """`transactions` numbers `first` up to `first + transactions - 1` of the table dbo.`name`, or
+    of so many `tables` dbo.t0, dbo.t1 ... in turn."""
 
     transactions: int
     first: int = 0
     name: str = "orders"
     old_keys: int = 500_000
+    tables: int = 0
 
     @property
     def changes(self) -> int:
@@ -113,7 +115,7 @@ def write_log(spark: SparkSession, log: Log, table: str, files: int = 8) -> None
     end = start + log.transactions * RECORDS_PER_TRANSACTION
     query = _RECORDS.format(
         lsn="concat('0x', lpad(hex(tran * 12 + place + 1), 20, '0'))",
-        name=log.name,
+        name=f"concat('t', tran % {log.tables})" if log.tables else f"'{log.name}'",
         old=OLD_KEYS,
         keys=log.old_keys,
         before=_IMAGE.format(v=0),

@@ -6,7 +6,9 @@
 with {{ dbt_cdc._window_records(instance, window, log, scan_transactions) }},
 
 read as (
-    select *, {{ dbt_cdc._indent(dbt_cdc._read_images(instance), 8) }} as images
+    select
+        *,
+        {{ dbt_cdc._indent(dbt_cdc._read_images(instance), 8) }} as images
     from records
 ),
 
@@ -87,14 +89,20 @@ records as (
     backfill, of the whole log up to its end. -#}
 {% macro _committed_transactions(window, log, scan_transactions) -%}
     {%- if window.get('is_backfill') -%}
-select tran_id, begin_lsn, commit_lsn
+select
+    tran_id,
+    begin_lsn,
+    commit_lsn
 from (
     {{ dbt_cdc._indent(
         dbt_cdc._window_transactions(log, dbt_cdc._zero_lsn(), window.to_lsn), 4) }}
 )
 where commit_lsn is not null
     {%- else -%}
-select tran_id, begin_lsn, commit_lsn
+select
+    tran_id,
+    begin_lsn,
+    commit_lsn
 from {{ scan_transactions }}
 where
     window_to_lsn = '{{ window.to_lsn or dbt_cdc._zero_lsn() }}'

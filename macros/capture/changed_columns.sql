@@ -54,7 +54,7 @@
 
 {#- Which rows a record leaves: an update of the key a delete and an insert, an update that changes
     nothing none, but `unchanged`. -#}
-{% macro _rows_of_record(columns, deleted, inserted, rekeyed, updated, unchanged='null') -%}
+{% macro _rows_of_record(columns, deleted, inserted, rekeyed, updated, unchanged=none) -%}
     case
         when operation = 'INSERT' then {{ inserted }}
         when operation = 'DELETE' then {{ deleted }}
@@ -62,6 +62,8 @@
         when {% for chunk in columns | batch(56) -%}
             mask_{{ loop.index }} <> 0{{ ' or ' if not loop.last }}
         {%- endfor %} then {{ updated }}
+        {%- if unchanged %}
         else {{ unchanged }}
+        {%- endif %}
     end
 {%- endmacro %}

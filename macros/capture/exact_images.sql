@@ -54,9 +54,13 @@
 {%- endmacro %}
 
 
-{#- Anything but a string is written anew by the parser. -#}
+{#- Anything but a string is written anew by the parser, a number with a fraction as a double. -#}
 {% macro _is_exact_string(value, key, data_type) -%}
-    contains(text, {{ dbt_cdc._literal(key ~ '"') }})
+    (
+        contains(text, {{ dbt_cdc._literal(key ~ '"') }})
+        or {{ value }} rlike '^(-?[1-9][0-9]*|true|false)$'
+        or {{ value }} = '0' and not contains(text, {{ dbt_cdc._literal(key ~ '-') }})
+    )
 {%- endmacro %}
 
 
@@ -80,5 +84,5 @@
 
 {% macro _is_exact_timestamp(value, key, data_type) -%}
     {{ value }} is not null
-    and text rlike {{ dbt_cdc._literal(modules.re.escape(key) ~ '"[0-9]{4}-') }}
+    and text rlike {{ dbt_cdc._literal(modules.re.escape(key) ~ '"[0-9]{4}-[0-9]{2}-') }}
 {%- endmacro %}

@@ -7,7 +7,10 @@
 with {{ dbt_cdc._window_records(instance, window, log, scan_transactions) }},
 
 parsed as (
-    select *, {{ dbt_cdc._indent(dbt_cdc._parse_images(columns, dbt_cdc._parser_types(columns)), 8) }} as json
+    select
+        *,
+        {{ dbt_cdc._indent(
+            dbt_cdc._parse_images(columns, dbt_cdc._parser_types(columns)), 8) }} as json
     from records
 ),
 
@@ -47,7 +50,11 @@ exploded as (
 ),
 
 changes as (
-    select *, change.row_operation, change.image, change.text
+    select
+        *,
+        change.row_operation,
+        change.image,
+        change.text
     from exploded
 )
 
@@ -58,7 +65,7 @@ select
     row_operation as `__$operation`,
     {{ dbt_cdc._indent(dbt_cdc._mask_text(columns, 'row_operation'), 4) }} as `__$update_mask`,
     {%- for column in columns %}
-    {{ dbt_cdc._parsed_value(column) }} as {{ dbt_cdc._column(column.name) }},
+    {{ dbt_cdc._parsed_value(column) }},
     {%- endfor %}
     command_id as `__$command_id`
 from changes
@@ -109,9 +116,9 @@ where
 
 {% macro _parsed_value(column) -%}
     {%- set data_type = column.data_type | lower | trim -%}
-    {%- set value = 'image.' ~ dbt_cdc._column(column.name) -%}
-    {%- if data_type.startswith('char') -%} rtrim({{ value }})
-    {%- elif dbt_cdc._is_small_integer(data_type) -%} cast({{ value }} as {{ data_type }})
-    {%- else -%} {{ value }}
+    {%- set name = dbt_cdc._column(column.name) -%}
+    {%- if data_type.startswith('char') -%} rtrim(image.{{ name }}) as {{ name }}
+    {%- elif dbt_cdc._is_small_integer(data_type) -%} cast(image.{{ name }} as {{ data_type }}) as {{ name }}
+    {%- else -%} image.{{ name }}
     {%- endif -%}
 {%- endmacro %}

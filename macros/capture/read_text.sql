@@ -101,7 +101,7 @@
 {%- endmacro %}
 
 
-{#- JSON numbers with a fraction or an exponent pass through a double on their way to text. Where
+{#- JSON numbers with a fraction or an exponent, and -0, change on their way to text. Where
     that would lose digits (decimal, bigint) or their spelling (string), they are quoted first.
     Inside a JSON string a quote is always escaped, so the pattern matches keys only. -#}
 {% macro _exact_image(image, columns) -%}
@@ -117,7 +117,7 @@
         {{ image }}
     {%- else -%}
         {%- set names = keys | join('|') if keys | length <= 100 else '[^"]*' -%}
-        {%- set pattern = '(?<!\\\\)("(?:' ~ names ~ ')"\\s*:\\s*)(-?[0-9]+[.eE][-+.0-9eE]*)' -%}
+        {%- set pattern = '(?<!\\\\)("(?:' ~ names ~ ')"\\s*:\\s*)(-?[0-9]+[.eE][-+.0-9eE]*|-0(?=[\\s,}]))' -%}
         regexp_replace({{ image }}, {{ dbt_cdc._literal(pattern) }}, '$1"$2"')
     {%- endif -%}
 {%- endmacro %}

@@ -66,10 +66,15 @@ records as (
 {%- endmacro %}
 
 
-{#- An image without the values that were not logged. -#}
+{#- An image without the values that were not logged. Integers and booleans go without quotes, as a
+    capture reads them fastest; inside a string every quote is escaped, so only whole values match. -#}
 {% macro _debezium_image_json(image) -%}
-    case when is_change then to_json(map_filter(
-        {{ image }},
-        (name, value) -> value is null or value <> {{ dbt_cdc._debezium_unavailable() }}
-    )) end
+    case when is_change then regexp_replace(
+        to_json(map_filter(
+            {{ image }},
+            (name, value) -> value is null or value <> {{ dbt_cdc._debezium_unavailable() }}
+        )),
+        '":"(0|-?[1-9][0-9]{0,18}|true|false)"(?=[,}])',
+        '":$1'
+    ) end
 {%- endmacro %}

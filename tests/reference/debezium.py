@@ -8,6 +8,7 @@ snapshot) a BEGIN is prev * 2**24 + 1, an event prev * 2**24 + 1 + its ordinal, 
 from __future__ import annotations
 
 import base64
+import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -175,12 +176,18 @@ def _emit(transaction: _Transaction, previous: int) -> list[LogRecord]:
                 change.time,
                 change.schema,
                 change.name,
-                None if change.before is None else to_json(change.before),
-                None if change.after is None else to_json(change.after),
+                None if change.before is None else _image_json(change.before),
+                None if change.after is None else _image_json(change.after),
             )
         )
     commit = int_to_lsn(transaction.commit * SLOTS)
     return [*records, LogRecord(commit, xid, "COMMIT", commit_time)]
+
+
+def _image_json(image: Image) -> str:
+    """Integers and booleans without quotes, all else as strings."""
+    plain = re.compile(r"(0|-?[1-9][0-9]{0,18}|true|false)")
+    return to_json({n: json.loads(v) if v and plain.fullmatch(v) else v for n, v in image.items()})
 
 
 def _join_key_changes(changes: list[_Change]) -> list[_Change]:

@@ -17,7 +17,7 @@ from harness import DbtResult, Project
 from statements import around_statements, is_write, recorded, replay, without_comment
 from story import Story, moved
 
-pytestmark = pytest.mark.soak
+pytestmark = pytest.mark.slow
 
 
 class Race:
@@ -102,6 +102,7 @@ def reads_scan_transactions(text: str) -> bool:
     return text.startswith("select") and ".scan_transactions" in text
 
 
+@pytest.mark.soak
 def test_a_replay_is_a_run(race: Race) -> None:
     """The other client's statements alone capture and publish a window."""
     race.story.land()
@@ -120,13 +121,14 @@ def test_overtaken_before_its_publication(race: Race) -> None:
     )  # fmt: skip
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("steps", [1, 2])
 def test_overtaken_and_the_other_one_dies_in_the_next_window(race: Race, steps: int) -> None:
     """A run that knows an old position finds the next window half captured."""
     race.interleave(reads_scan_transactions, steps=len(race.writes) + steps, goes_on=False)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_interleaved_at_every_statement(race: Race) -> None:
     seed = int(os.environ.get("DBT_CDC_SEED", "1"))
     for number in range(3, len(race.own)):
@@ -136,8 +138,7 @@ def test_interleaved_at_every_statement(race: Race) -> None:
         race.interleave(number, steps, goes_on)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("clients", [1, 2])
+@pytest.mark.parametrize("clients", [1, pytest.param(2, marks=pytest.mark.soak)])
 def test_really_at_the_same_time(race: Race, clients: int) -> None:
     story = race.story
     for _ in range(2):
@@ -145,7 +146,7 @@ def test_really_at_the_same_time(race: Race, clients: int) -> None:
         check_beside(race, [race.others(story.windows - 1)] * clients)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_first_runs_at_the_same_time(race: Race) -> None:
     story = race.story
     story.clear()

@@ -16,7 +16,7 @@ from reference.log import int_to_lsn
 from statements import dying_at, failing_at, is_write, recorded
 from story import Story
 
-pytestmark = pytest.mark.soak
+pytestmark = pytest.mark.slow
 
 TESTS = Path(__file__).parents[1]
 
@@ -27,7 +27,7 @@ def story(make_project: Callable[..., Project]) -> Story:
     return Story(make_project)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_runs_that_die_after_every_new_write_get_there_in_the_end(story: Story) -> None:
     story.clear()
     story.land()
@@ -49,7 +49,7 @@ def test_runs_that_die_after_every_new_write_get_there_in_the_end(story: Story) 
     story.check_published_part()
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_any_write_of_a_later_run_fails(story: Story) -> None:
     if not story.records:
         story.land()
@@ -88,11 +88,11 @@ def test_any_write_of_a_later_run_fails(story: Story) -> None:
     assert story.contents() == contents
 
 
-@pytest.mark.slow
-def test_kill_9(tmp_path: Path) -> None:
-    """A process on its own warehouse is killed twice, in the middle of a statement."""
+@pytest.mark.parametrize("kills", [1, pytest.param(2, marks=pytest.mark.soak)])
+def test_kill_9(tmp_path: Path, kills: int) -> None:
+    """A process on its own warehouse is killed, in the middle of a statement, and started again."""
     rng = random.Random(os.environ.get("DBT_CDC_SEED", "9"))
-    for kill_at in (rng.randrange(8, 40), rng.randrange(12, 30), None):
+    for kill_at in [rng.randrange(12, 40) for _ in range(kills)] + [None]:
         process = subprocess.Popen(
             [sys.executable, str(TESTS / "killed_run.py"), str(tmp_path)],
             stdout=subprocess.PIPE, text=True, start_new_session=True,
@@ -158,6 +158,7 @@ def test_each_table_as_a_task_of_its_own(story: Story) -> None:
         story.check()
 
 
+@pytest.mark.soak
 def test_a_task_before_anything_else_exists(story: Story) -> None:
     story.clear()
     story.land()
@@ -169,6 +170,7 @@ def test_a_task_before_anything_else_exists(story: Story) -> None:
     story.check_published_part()
 
 
+@pytest.mark.soak
 def test_commands_that_capture_nothing(story: Story) -> None:
     """On an empty schema, and again where there is something to capture."""
     story.clear()

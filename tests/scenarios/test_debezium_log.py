@@ -224,8 +224,8 @@ def test_transactions_of_a_hostile_log(read, hostile):
         ("7", "COMMIT", (83000, 0)),
     ]
     moved = next(row for row in log if row[2] == "UPDATE")
-    assert json.loads(moved[6]) == {"k": "1", "v": "large", "w": None}
-    assert json.loads(moved[7]) == {"k": "2", "v": "large", "w": "true"}
+    assert json.loads(moved[6]) == {"k": 1, "v": "large", "w": None}
+    assert json.loads(moved[7]) == {"k": 2, "v": "large", "w": True}
     at = {row[2]: row[3] for row in log if row[1] == "9"}
     assert at["COMMIT"] == at["BEGIN"] == datetime(1970, 1, 1, 0, 0, 9, 9)
 
