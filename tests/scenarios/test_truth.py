@@ -171,7 +171,7 @@ def test_the_other_encoding_gives_the_same_change_tables(
     instances: list[CaptureInstance],
     types: dict[str, dict[str, str]] | None,
 ) -> None:
-    made = project(make_project, instances, "table" if types else "view", types)
+    made = project(make_project, instances, "view" if types else "table", types)
     land(made, landed_events(DATA / "postgres" / "debezium_schemas" / "all.jsonl.gz"))
     made.ok("run")
     for instance in instances:
