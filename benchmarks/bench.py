@@ -257,7 +257,7 @@ def many_instances(bench: Bench) -> Iterator[Result]:
     )
 
 
-PARTS = {"capture": capture, "memory": memory, "queries": queries, "instances": many_instances}
+PARTS = {"capture": capture, "queries": queries, "memory": memory, "instances": many_instances}
 
 
 def write(results: list[Result], scale: float, spark: SparkSession) -> None:
@@ -321,8 +321,9 @@ def main() -> None:
             for result in PARTS[part](bench):
                 results.append(result)
                 print(f"  {result.ratio:5.2f}  {result.what} / {result.against}", flush=True)
+            if not options.only:
+                write(results, options.scale, spark)
         if not options.only:
-            write(results, options.scale, spark)
             print(f"written: {HERE / 'results.md'}, results.json, results.png")
     finally:
         shutil.rmtree(folder, ignore_errors=True)

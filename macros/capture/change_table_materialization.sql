@@ -42,7 +42,11 @@
             ), guard) }}
         {%- endcall %}
     {% endif %}
-    {% if not is_fast or 'outcome' in load_result('main').table.column_names %}
+    {% if is_fast and load_result('main').table.rows[0][0] != 'done' %}
+        {% do log('cdc: ' ~ instance.name ~ ': the fast statement failed, capturing with care') %}
+        {% set is_fast = false %}
+    {% endif %}
+    {% if not is_fast %}
         {% call statement('main') -%}
             {{ dbt_cdc._insert_once(relation, rows, guard) }}
         {%- endcall %}

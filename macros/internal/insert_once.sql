@@ -22,7 +22,7 @@ end
 {%- endmacro %}
 
 
-{#- The same for rows that can also be had in another way: does nothing but answer where it fails. -#}
+{#- The same for rows that can also be had in another way: answers `done` or `failed`. -#}
 {% macro _try_insert(target, rows, guard) -%}
 begin
     declare exit handler for sqlexception
@@ -30,6 +30,7 @@ begin
         select 'failed' as outcome;
     end;
     {{ dbt_cdc._indent(dbt_cdc._guarded_insert(target, rows, guard), 4) }};
+    select 'done' as outcome;
 end
 {%- endmacro %}
 

@@ -114,7 +114,9 @@ def check_windows(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", range(4))
+@pytest.mark.parametrize(
+    "number", [0, *(pytest.param(n, marks=pytest.mark.soak) for n in range(1, 4))]
+)
 def test_one_bad_record_stops_the_scan(capturing: Capture, number: int) -> None:
     rng = random.Random(number)
     spoiled = None

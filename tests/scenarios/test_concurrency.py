@@ -114,6 +114,7 @@ def test_overtaken_before_its_append(race: Race) -> None:
     race.interleave(is_append, steps=2 * len(race.writes), goes_on=False)
 
 
+@pytest.mark.soak
 def test_overtaken_before_its_publication(race: Race) -> None:
     race.interleave(
         lambda text: "view" in text and ".validity_intervals" in text,

@@ -107,7 +107,7 @@ def test_kill_9(tmp_path: Path, kills: int) -> None:
                 os.killpg(process.pid, signal.SIGKILL)  # Python and its JVM
                 break
         process.stdout.close()
-        assert process.wait(300) == (0 if kill_at is None else -signal.SIGKILL)
+        assert process.wait(400) == (0 if kill_at is None else -signal.SIGKILL)
     assert last == "as expected"
 
 
@@ -142,6 +142,7 @@ def test_a_bad_record_keeps_the_window_open(story: Story) -> None:
     story.check()
 
 
+@pytest.mark.soak
 def test_each_table_as_a_task_of_its_own(story: Story) -> None:
     if not story.records:
         story.land()
@@ -198,6 +199,7 @@ def test_commands_that_capture_nothing(story: Story) -> None:
     story.check()
 
 
+@pytest.mark.soak
 def test_full_refresh_destroys_nothing(story: Story) -> None:
     if not story.records:
         story.land()
