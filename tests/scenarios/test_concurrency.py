@@ -17,7 +17,7 @@ from harness import DbtResult, Project
 from statements import around_statements, is_write, recorded, replay, without_comment
 from story import Story, moved
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.soak
 
 
 class Race:
@@ -102,7 +102,6 @@ def reads_scan_transactions(text: str) -> bool:
     return text.startswith("select") and ".scan_transactions" in text
 
 
-@pytest.mark.soak
 def test_a_replay_is_a_run(race: Race) -> None:
     """The other client's statements alone capture and publish a window."""
     race.story.land()
@@ -114,7 +113,6 @@ def test_overtaken_before_its_append(race: Race) -> None:
     race.interleave(is_append, steps=2 * len(race.writes), goes_on=False)
 
 
-@pytest.mark.soak
 def test_overtaken_before_its_publication(race: Race) -> None:
     race.interleave(
         lambda text: "view" in text and ".validity_intervals" in text,
@@ -122,14 +120,12 @@ def test_overtaken_before_its_publication(race: Race) -> None:
     )  # fmt: skip
 
 
-@pytest.mark.soak
 @pytest.mark.parametrize("steps", [1, 2])
 def test_overtaken_and_the_other_one_dies_in_the_next_window(race: Race, steps: int) -> None:
     """A run that knows an old position finds the next window half captured."""
     race.interleave(reads_scan_transactions, steps=len(race.writes) + steps, goes_on=False)
 
 
-@pytest.mark.soak
 def test_interleaved_at_every_statement(race: Race) -> None:
     seed = int(os.environ.get("DBT_CDC_SEED", "1"))
     for number in range(3, len(race.own)):
@@ -139,7 +135,7 @@ def test_interleaved_at_every_statement(race: Race) -> None:
         race.interleave(number, steps, goes_on)
 
 
-@pytest.mark.parametrize("clients", [1, pytest.param(2, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("clients", [1, 2])
 def test_really_at_the_same_time(race: Race, clients: int) -> None:
     story = race.story
     for _ in range(2):
@@ -147,7 +143,6 @@ def test_really_at_the_same_time(race: Race, clients: int) -> None:
         check_beside(race, [race.others(story.windows - 1)] * clients)
 
 
-@pytest.mark.soak
 def test_first_runs_at_the_same_time(race: Race) -> None:
     story = race.story
     story.clear()
