@@ -44,7 +44,7 @@ select
     cast(null as string) as `__$end_lsn`,
     lsn as `__$seqval`,
     row_operation as `__$operation`,
-    {{ dbt_cdc._indent(dbt_cdc._mask_text(columns, 'row_operation'), 4) }} as `__$update_mask`,
+    {{ dbt_cdc._indent(dbt_cdc._mask_text(columns), 4) }} as `__$update_mask`,
     {%- for column in columns %}
     case when row_operation in (1, 3) then before_{{ loop.index }} else after_{{ loop.index }} end as {# -#}
     {{ dbt_cdc._column(column.name) }},

@@ -38,10 +38,10 @@
 
 
 {#- All bits for INSERT and DELETE. -#}
-{% macro _mask_text(columns, row_operation) -%}
+{% macro _mask_text(columns) -%}
     {%- set n = columns | length -%}
     case
-        when {{ row_operation }} in (1, 2)
+        when row_operation in (1, 2)
             then '0x{{ ('%0' ~ ((n + 7) // 8) * 2 ~ 'X') | format(2 ** n - 1) }}'
         else concat('0x'
             {%- for chunk in columns | batch(56) | list | reverse -%}

@@ -1,4 +1,4 @@
-{#- The same rows as `_change_rows` gives, several times faster to plan and to run, for logs that can
+{#- The same rows as `_change_rows` gives, faster to plan and to run, for logs that can
     be read without care: the JSON parser reads all columns as their types, and a test of each image
     tells whether that lost anything. The first image that fails the test stops the statement; then
     the other one is used (docs/decisions/0003). -#}
@@ -63,7 +63,7 @@ select
     cast(null as string) as `__$end_lsn`,
     lsn as `__$seqval`,
     row_operation as `__$operation`,
-    {{ dbt_cdc._indent(dbt_cdc._mask_text(columns, 'row_operation'), 4) }} as `__$update_mask`,
+    {{ dbt_cdc._indent(dbt_cdc._mask_text(columns), 4) }} as `__$update_mask`,
     {%- for column in columns %}
     {{ dbt_cdc._parsed_value(column) }},
     {%- endfor %}

@@ -251,8 +251,13 @@ def test_1024_columns(make_project: Callable[..., Project]) -> None:
 GOOD = '{"id": 1}'
 BAD: dict[str, tuple[str | None, str | None, str]] = {
     "garbage": (None, '{"id": 1} x', "no JSON object"),
+    "twice": (None, '{"id": 1}{"id": 2}', "no JSON object"),
+    "list": (None, '[{"id": 1}]', "no JSON object"),
     "cut": (GOOD, '{"id": 1, "s": "x', "no JSON object"),
+    "quotes": (None, "{'id': 1}", "no JSON object"),
     "digits": (None, '{"id": 1, "d": 1.001}', "1.001"),
+    "range": (None, '{"id": 2147483648}', "2147483648"),
+    "nan": (None, '{"id": 1, "d": "NaN"}', "NaN"),
     "lacks": ('{"s": "x"}', '{"id": 1, "s": "y"}', "lacks"),
     "date": (None, '{"id": 1, "day": "2024-02-30"}', "2024-02-30"),
 }
