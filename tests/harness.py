@@ -30,6 +30,7 @@ SPARK_CONF = {
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "false",
+    "spark.sql.codegen.cache.maxEntries": "5000",
     "spark.sql.shuffle.partitions": "2",
     "spark.databricks.delta.snapshotPartitions": "1",
 }

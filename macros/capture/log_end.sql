@@ -38,37 +38,42 @@
             {%- if scanned_lsn == dbt_cdc._zero_lsn() %}
             or length(lsn) <> 22
             {%- endif %}
-    ),
+    )
+    {%- if bound %},
 
     beyond as (
-        select min(lsn) as lsn from records where operation = 'COMMIT' and {{ bound.beyond }}
+        select min(lsn) as lsn from records where operation = 'COMMIT' and {{ bound }}
     )
+    {%- endif %}
 
     select
         max(
-            case when records.operation = 'COMMIT' and records.lsn < coalesce(beyond.lsn, '0xG')
+            case when records.operation = 'COMMIT'
+                {%- if bound %} and records.lsn < coalesce(beyond.lsn, '0xG'){% endif %}
                 then records.lsn end
         ) as to_lsn,
         min(records.malformed) as malformed,
         current_timezone() as time_zone
     from records
+    {%- if bound %}
     cross join beyond
+    {%- endif %}
 {%- endmacro %}
 
 
 {#- What var cdc_scan_until (an LSN or a timestamp) leaves out: the condition of the first commit
-    that no longer belongs to the window. -#}
+    that no longer belongs to the window; none without the variable. -#}
 {% macro _scan_until() %}
     {% set bound = var('cdc_scan_until', none) %}
     {% if bound is none or bound | string | trim == '' %}
-        {% do return({'beyond': 'false'}) %}
+        {% do return(none) %}
     {% endif %}
     {% set text = bound | string | trim %}
     {% if modules.re.match('^0[xX]', text) %}
         {% set lsn = dbt_cdc._normalize_lsn(text, 'var cdc_scan_until') %}
-        {% do return({'beyond': "lsn > '" ~ lsn ~ "'"}) %}
+        {% do return("lsn > '" ~ lsn ~ "'") %}
     {% elif modules.re.match('^\\d{4}-\\d{2}-\\d{2}([T ]\\d{2}:\\d{2}(:\\d{2}(\\.\\d+)?)?Z?)?$', text) %}
-        {% do return({'beyond': "record_time > timestamp'" ~ text ~ "'"}) %}
+        {% do return("record_time > timestamp'" ~ text ~ "'") %}
     {% endif %}
     {% do dbt_cdc.raise_cdc_error(
         313, "var cdc_scan_until '" ~ text ~ "' is neither an LSN nor a time",

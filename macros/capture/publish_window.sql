@@ -18,7 +18,7 @@
     whether an UPDATE has, only its change table tells, and reading one costs more than all the rest. -#}
 {% macro _publish_mapping_sql(window) -%}
     {%- set mapping = dbt_cdc._state_relation('lsn_time_mapping') -%}
-    {%- set asked = dbt_cdc._instances_of(dbt_cdc._fetch(dbt_cdc._updated_tables_sql(window))) -%}
+    {%- set asked = dbt_cdc._instances_of(fromjson(window.updated_tables)) -%}
     {%- set rows -%}
     select
         commit_lsn as start_lsn,
@@ -31,7 +31,7 @@
         window_to_lsn = '{{ window.to_lsn }}'
         and commit_lsn is not null
         and (
-            {{ dbt_cdc._indent(dbt_cdc._surely_left_rows(), 12) }}
+            {{ dbt_cdc._indent(dbt_cdc._surely_leaves_rows(), 12) }}
             {%- if asked %}
             or commit_lsn in (
                 {%- for instance in asked %}
@@ -52,21 +52,7 @@
 {%- endmacro %}
 
 
-{#- The tables that the other transactions have updated. -#}
-{% macro _updated_tables_sql(window) -%}
-    select distinct updated.source_schema, updated.source_name
-    from (
-        select explode(updated_tables) as updated
-        from {{ dbt_cdc._state_relation('scan_transactions') }}
-        where
-            window_to_lsn = '{{ window.to_lsn }}'
-            and commit_lsn is not null
-            and not {{ dbt_cdc._indent(dbt_cdc._surely_left_rows(), 12) }}
-    )
-{%- endmacro %}
-
-
-{% macro _surely_left_rows() -%}
+{% macro _surely_leaves_rows() -%}
     arrays_overlap(changed_tables, array(
         {%- for instance in dbt_cdc._capture_instances().values() %}
         named_struct(
@@ -88,12 +74,12 @@
 {% endmacro %}
 
 
-{#- A heartbeat (tran_id 0x00) for the window's last commit where nothing was entered for more than 300
-    seconds. -#}
+{#- A heartbeat (tran_id 0x00) for the window's last commit where that one left no rows and nothing was
+    entered for more than 300 seconds. -#}
 {% macro _publish_heartbeat(window) %}
     {% set mapping = dbt_cdc._state_relation('lsn_time_mapping') %}
     {% set rows = dbt_cdc._heartbeat_sql(window) %}
-    {% if dbt_cdc._fetch(rows) %}
+    {% if not window.ends_with_rows and dbt_cdc._fetch(rows) %}
         {% do run_query(dbt_cdc._insert_once(
             mapping, rows,
             'not exists (select 1 from ' ~ mapping ~ " where start_lsn >= '" ~ window.to_lsn ~ "')"

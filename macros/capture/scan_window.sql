@@ -52,20 +52,39 @@
 
 
 {#- The window that is open, if any: the one right after the last published position. (In a run that
-    others have overtaken there may be later ones, and this one be done already.) -#}
+    others have overtaken there may be later ones, and this one be done already.) `ends_with_rows`:
+    its last commit surely left rows; `updated_tables`: those that have to be asked whether the
+    other transactions did. -#}
 {% macro _find_open_window(scanned_lsn) %}
-    {% set rows = dbt_cdc._fetch(
-        'select window_to_lsn as to_lsn, min(begin_lsn) as floor_lsn, count(*) as transactions'
-        ~ ' from ' ~ dbt_cdc._state_relation('scan_transactions')
-        ~ " where window_to_lsn > '" ~ scanned_lsn ~ "' and commit_lsn is not null"
-        ~ ' group by window_to_lsn order by window_to_lsn limit 1'
-    ) %}
-    {% set row = rows[0] if rows else {'to_lsn': none, 'floor_lsn': none, 'transactions': 0} %}
-    {% do return({
-        'previous_lsn': scanned_lsn, 'to_lsn': row.to_lsn, 'floor_lsn': row.floor_lsn,
-        'transactions': row.transactions,
-    }) %}
+    {% set rows = dbt_cdc._fetch(dbt_cdc._open_windows_sql(scanned_lsn)) %}
+    {% set window = rows[0] if rows else {'to_lsn': none, 'floor_lsn': none} %}
+    {% do window.update(previous_lsn=scanned_lsn) %}
+    {% do return(window) %}
 {% endmacro %}
+
+
+{% macro _open_windows_sql(scanned_lsn) -%}
+    select
+        window_to_lsn as to_lsn,
+        min(begin_lsn) as floor_lsn,
+        count(*) as transactions,
+        max_by(leaves_rows, commit_lsn) as ends_with_rows,
+        to_json(flatten(collect_set(case when not leaves_rows then updated_tables end)))
+            as updated_tables
+    from (
+        select
+            window_to_lsn,
+            begin_lsn,
+            commit_lsn,
+            updated_tables,
+            {{ dbt_cdc._indent(dbt_cdc._surely_leaves_rows(), 12) }} as leaves_rows
+        from {{ dbt_cdc._state_relation('scan_transactions') }}
+        where window_to_lsn > '{{ scanned_lsn }}' and commit_lsn is not null
+    )
+    group by window_to_lsn
+    order by window_to_lsn
+    limit 1
+{%- endmacro %}
 
 
 {#- The window as one instance sees it: an instance that backfills starts at the log's start. -#}
