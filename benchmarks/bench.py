@@ -1,7 +1,8 @@
 """`make bench`: ratios, each measured side by side in one run on one embedded Spark.
 
 Writes results.md, results.json and results.png beside this file; all tables go to a folder of their
-own that is removed at the end. `--scale 0.1` makes everything smaller, `--only capture` one part.
+own that is removed at the end. `--scale 0.1` makes everything smaller; `--only capture` measures
+one part anew and keeps the lines of the others.
 """
 
 from __future__ import annotations
@@ -56,6 +57,13 @@ class Bench:
         )
         made.sql("create schema {schema}")
         return made
+
+    def asked(self, project: harness.Project, call: str) -> str:
+        """The SQL of a query macro's call, as a model that holds it compiles to."""
+        project.write("analyses/asked.sql", f"select * from {{{{ dbt_cdc.{call} }}}}")
+        project.ok("compile", "--select", "asked")
+        compiled = project.folder / "target/compiled/shop/analyses/asked.sql"
+        return compiled.read_text(encoding="utf-8")
 
     def read(self, query: str) -> Callable[[], None]:
         """Reads a query to the end and keeps nothing."""
@@ -145,7 +153,6 @@ def queries(bench: Bench) -> Iterator[Result]:
     whole = (logs[0].first_lsn, logs[-1].last_lsn, min(versions))
     last = (logs[-1].first_lsn, logs[-1].last_lsn, max(versions))
     for what, (low, high, version), goal in ((rows, whole, 1.1), ("their last 20th", last, 1.5)):
-        function = f"{schema}.fn_cdc_get_all_changes_dbo_orders('{low}', '{high}', 'all')"
         direct = (
             f"select {OUTPUT} from {schema}.dbo_orders_ct where `__$start_lsn` >= '{low}'"
             f" and `__$start_lsn` <= '{high}' and `__$operation` <> 3"
@@ -154,13 +161,19 @@ def queries(bench: Bench) -> Iterator[Result]:
             f"select {OUTPUT} from table_changes('{schema}.dbo_orders_ct', {version},"
             f" {max(versions)}) where `__$operation` <> 3"
         )
-        ask = bench.read(f"select * from {function}")
-        many = bench.runs * (1 if goal == 1.1 else 3)
+        call = f"get_all_changes('dbo_orders', '{low}', '{high}')"
+        ask, scan = bench.read(bench.asked(project, call)), bench.read(direct)
+        many = {"runs": bench.runs * (3 if goal == 1.1 else 8), "warm_up": 3}
         name = f"get_all_changes, {what}"
-        yield compare(name, "direct scan", ask, bench.read(direct), goal, many)
-        yield compare(name, "Delta's table_changes", ask, bench.read(feed), 1.0, many)
+        yield compare(name, "direct scan", ask, scan, goal, **many)
+        yield compare(name, "Delta's table_changes", ask, bench.read(feed), 1.0, **many)
+        function = f"{schema}.fn_cdc_get_all_changes_dbo_orders('{low}', '{high}', 'all')"
+        by_name = bench.read(f"select * from {function}")
+        yield compare(
+            f"{name}, the persistent function", "direct scan", by_name, scan, None, **many
+        )
     yield history(bench, ask, logs[-1])
-    yield from net(bench, schema, rows, whole, max(versions))
+    yield from net(bench, project, rows, whole, max(versions))
 
 
 def history(bench: Bench, ask: Callable[[], None], log: Log) -> Result:
@@ -168,25 +181,29 @@ def history(bench: Bench, ask: Callable[[], None], log: Log) -> Result:
     project = bench.project([ORDERS])
     write_log(bench.spark, log, f"{project.schema}.landed", 2)
     project.ok("run")
-    window = f"'{log.first_lsn}', '{log.last_lsn}', 'all'"
-    only = f"select * from {project.schema}.fn_cdc_get_all_changes_dbo_orders({window})"
+    call = f"get_all_changes('dbo_orders', '{log.first_lsn}', '{log.last_lsn}')"
     return compare(
         "get_all_changes, the last 20th",
         "the same window without the history before it",
         ask,
-        bench.read(only),
+        bench.read(bench.asked(project, call)),
         1.2,
-        bench.runs * 3,
+        bench.runs * 8,
+        warm_up=3,
     )
 
 
 def net(
-    bench: Bench, schema: str, rows: str, window: tuple[str, str, int], version: int
+    bench: Bench,
+    project: harness.Project,
+    rows: str,
+    window: tuple[str, str, int],
+    version: int,
 ) -> Iterator[Result]:
     """Net changes against the same answer in SQL over table_changes."""
-    low, high, first = window
-    function = f"{schema}.fn_cdc_get_net_changes_dbo_orders('{low}', '{high}', 'all')"
-    ours = f"select `__$start_lsn`, `__$operation`, {NAMES} from {function}"
+    (low, high, first), schema = window, project.schema
+    asked = bench.asked(project, f"get_net_changes('dbo_orders', '{low}', '{high}')")
+    ours = f"select `__$start_lsn`, `__$operation`, {NAMES} from ({asked})"
     order = "`__$start_lsn`, `__$command_id`, `__$seqval`, `__$operation`"
     descending = order.replace(",", " desc,") + " desc"
     feed = f"""
@@ -212,10 +229,10 @@ def net(
         bench.read(ours),
         bench.read(feed),
         1.0,
-        bench.runs,
+        bench.runs * 2,
     )
     scan = f"select {OUTPUT} from {schema}.dbo_orders_ct"
-    yield compare(name, "plain scan", bench.read(ours), bench.read(scan), None, bench.runs)
+    yield compare(name, "plain scan", bench.read(ours), bench.read(scan), None, bench.runs * 2)
 
 
 def many_instances(bench: Bench) -> Iterator[Result]:
@@ -227,8 +244,8 @@ def many_instances(bench: Bench) -> Iterator[Result]:
     ]
     project, written = bench.project(instances), [0]
 
-    def land() -> None:
-        log = Log(2 * count, written[0], tables=count)
+    def land(tables: int) -> None:
+        log = Log(2 * tables, written[0], tables=tables)
         write_log(bench.spark, log, f"{project.schema}.landed", 1)
         written[0] += log.transactions
 
@@ -242,22 +259,33 @@ def many_instances(bench: Bench) -> Iterator[Result]:
         models={f"m{n}.sql": append for n in range(count)},
     )
     models = [f"m{n}" for n in range(count)]
-    land()
+    land(count)
     project.ok("run")
     trivial.ok("run", "--select", *models)
-    yield compare(
-        f"dbt run, {count} capture instances, a small window",
-        f"dbt run, {count} trivial append models",
-        lambda: project.ok("run"),
-        lambda: trivial.ok("run", "--select", *models),
-        1.5,
-        max(2, bench.runs // 2),
-        prepare_a=land,
-        warm_up=0,
-    )
+    for tables in (count // 10, count):
+        yield compare(
+            f"dbt run, {count} capture instances, a window with changes of {tables}",
+            f"dbt run, {count} trivial append models",
+            lambda: project.ok("run"),
+            lambda: trivial.ok("run", "--select", *models),
+            1.5,
+            max(2, bench.runs // 2),
+            prepare_a=lambda tables=tables: land(tables),
+            warm_up=0,
+        )
 
 
 PARTS = {"capture": capture, "queries": queries, "memory": memory, "instances": many_instances}
+
+
+def read_results() -> dict[str, list[Result]]:
+    """What the last run has measured, by part."""
+    found: dict[str, list[Result]] = {}
+    file = HERE / "results.json"
+    for line in json.loads(file.read_text(encoding="utf-8")) if file.exists() else []:
+        del line["is_met"]
+        found.setdefault(line["part"], []).append(Result(**line))
+    return found
 
 
 def write(results: list[Result], scale: float, spark: SparkSession) -> None:
@@ -311,20 +339,20 @@ def main() -> None:
     folder = Path(tempfile.mkdtemp(prefix="dbt_cdc_bench_"))
     harness.SPARK_CONF["spark.driver.memory"] = "6g"
     harness.JAVA_OPTIONS = ""
+    results = {} if not options.only else read_results()
     try:
         spark = harness.start_spark(folder)
         bench = Bench(spark, folder, options.scale, options.runs)
-        results: list[Result] = []
         parts = [options.only] if options.only else list(PARTS)
         for number, part in enumerate(parts, start=1):
             print(f"{number} of {len(parts)}: {part}", flush=True)
+            results[part] = []
             for result in PARTS[part](bench):
-                results.append(result)
+                result.part = part
+                results[part].append(result)
                 print(f"  {result.ratio:5.2f}  {result.what} / {result.against}", flush=True)
-            if not options.only:
-                write(results, options.scale, spark)
-        if not options.only:
-            print(f"written: {HERE / 'results.md'}, results.json, results.png")
+            write([r for name in PARTS for r in results.get(name, [])], options.scale, spark)
+        print(f"written: {HERE / 'results.md'}, results.json, results.png")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -1,4 +1,4 @@
-"""Timing side by side: A B A B ..., and the median of the pairwise ratios."""
+"""Timing side by side: A B B A ..., and the median of the pairwise ratios."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Result:
     ratio: float
     goal: float | None
     unit: str = "s"
-    note: str = ""
+    part: str = ""
 
     @property
     def is_met(self) -> bool | None:
@@ -50,10 +50,12 @@ def compare(
     prepare_b: Callable[[], Any] | None = None,
     warm_up: int = 1,
 ) -> Result:
-    """Runs A and B in turn, each after its untimed preparation, and puts their medians together."""
+    """Runs A and B in turn, A B B A, each after its untimed preparation, and puts their medians
+    together."""
     times: tuple[list[float], list[float]] = ([], [])
+    sides = [(0, prepare_a, a), (1, prepare_b, b)]
     for number in range(warm_up + runs):
-        for side, (prepare, action) in enumerate(((prepare_a, a), (prepare_b, b))):
+        for side, prepare, action in sides if number % 2 == 0 else reversed(sides):
             if prepare:
                 prepare()
             seconds = timed(action)

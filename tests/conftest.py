@@ -6,14 +6,15 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from harness import Project, start_spark
+from harness import Project, interpret, start_spark
 from pyspark.sql import SparkSession
 
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """The session that all tests and all in-process dbt runs share."""
+    """The session that all tests and all in-process dbt runs share; it interprets its plans."""
     session = start_spark(tmp_path_factory.mktemp("spark"))
+    interpret(session)
     yield session
     session.stop()
 

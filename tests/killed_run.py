@@ -12,11 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from capturing import LOG_DDL, Capture
-from harness import Project, start_spark
+from harness import Project, interpret, start_spark
 from statements import around_statements
 from story import Story, window_records
-
-WINDOWS = 2
 
 
 class Kept(Capture):
@@ -27,9 +25,10 @@ class Kept(Capture):
         self.sql(f"create table if not exists {{schema}}.landed ({LOG_DDL}) using delta")
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, windows: int) -> None:
     """Captures window after window, going on where the last process was killed."""
     spark = start_spark(folder, metastore=f"{folder}/metastore")
+    interpret(spark)
     project = Path(tempfile.mkdtemp(dir=folder))
 
     def execute(sql: str, go: Callable[[], Any]) -> Any:
@@ -38,7 +37,7 @@ def main(folder: Path) -> None:
 
     story = Story(lambda **options: Project(project, spark, **options), Kept)
     present = {row.lsn for row in story.capture.sql("select lsn from {schema}.landed")}
-    for number in range(WINDOWS):
+    for number in range(windows):
         new = window_records(number)
         story.records += new
         story.capture.land(r for r in new if r.lsn not in present)
@@ -53,4 +52,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), int(sys.argv[2]))

@@ -89,6 +89,10 @@ class Story:
         self.records += new
         self.capture.land(new)
 
+    def land_both(self) -> None:
+        """The next window lands, and the one after it where that has only one table's rows."""
+        self.land(2 if self.windows % 3 == 2 else 1)
+
     def tables(self) -> set[str]:
         """The tables and views that exist."""
         return {row.tableName for row in self.capture.sql("show tables in {schema}")}

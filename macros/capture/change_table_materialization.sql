@@ -14,13 +14,16 @@
         {%- endcall %}
     {% endif %}
 
-    {% if dbt_cdc._is_building() and window.to_lsn %}
+    {% set is_capturing = dbt_cdc._is_building() and window.to_lsn %}
+    {% if is_capturing and dbt_cdc._is_touched(instance, window) %}
         {% do dbt_cdc._append_changes(relation, instance, window, compiled_code) %}
-        {% do dbt_cdc._mark_captured(instance, window) %}
     {% else %}
         {% call noop_statement('main', 'OK') -%}
             -- nothing to capture
         {%- endcall %}
+    {% endif %}
+    {% if is_capturing %}
+        {% do dbt_cdc._mark_captured(instance, window) %}
     {% endif %}
 
     {% do persist_docs(relation, model) %}

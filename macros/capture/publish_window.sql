@@ -18,7 +18,7 @@
     whether an UPDATE has, only its change table tells, and reading one costs more than all the rest. -#}
 {% macro _publish_mapping_sql(window) -%}
     {%- set mapping = dbt_cdc._state_relation('lsn_time_mapping') -%}
-    {%- set asked = dbt_cdc._instances_of(fromjson(window.updated_tables)) -%}
+    {%- set asked = dbt_cdc._instances_of(window.updated_tables) -%}
     {%- set rows -%}
     select
         commit_lsn as start_lsn,
@@ -67,7 +67,7 @@
 {% macro _instances_of(tables) %}
     {% set instances = [] %}
     {% for instance in dbt_cdc._capture_instances().values()
-        if {'source_schema': instance.source_schema, 'source_name': instance.source_name} in tables %}
+        if dbt_cdc._source_of(instance) in tables %}
         {% do instances.append(instance) %}
     {% endfor %}
     {% do return(instances) %}

@@ -52,14 +52,20 @@
 
 
 {#- The window that is open, if any: the one right after the last published position. (In a run that
-    others have overtaken there may be later ones, and this one be done already.) `ends_with_rows`:
-    its last commit surely left rows; `updated_tables`: those that have to be asked whether the
-    other transactions did. -#}
+    others have overtaken there may be later ones, and this one be done already.) `touched_tables`
+    have changes in it. `ends_with_rows`: its last commit surely left rows; `updated_tables`: those
+    that have to be asked whether the other transactions did. -#}
 {% macro _find_open_window(scanned_lsn) %}
     {% set rows = dbt_cdc._fetch(dbt_cdc._open_windows_sql(scanned_lsn)) %}
-    {% set window = rows[0] if rows else {'to_lsn': none, 'floor_lsn': none} %}
-    {% do window.update(previous_lsn=scanned_lsn) %}
-    {% do return(window) %}
+    {% if not rows %}
+        {% do return({'previous_lsn': scanned_lsn, 'to_lsn': none, 'floor_lsn': none}) %}
+    {% endif %}
+    {% do return(dict(
+        rows[0],
+        previous_lsn=scanned_lsn,
+        touched_tables=fromjson(rows[0].touched_tables),
+        updated_tables=fromjson(rows[0].updated_tables)
+    )) %}
 {% endmacro %}
 
 
@@ -69,13 +75,17 @@
         min(begin_lsn) as floor_lsn,
         count(*) as transactions,
         max_by(leaves_rows, commit_lsn) as ends_with_rows,
-        to_json(flatten(collect_set(case when not leaves_rows then updated_tables end)))
-            as updated_tables
+        to_json(array_distinct(flatten(collect_set(array_union(changed_tables, updated_tables)))))
+            as touched_tables,
+        to_json(array_distinct(flatten(
+            collect_set(case when not leaves_rows then updated_tables end)
+        ))) as updated_tables
     from (
         select
             window_to_lsn,
             begin_lsn,
             commit_lsn,
+            changed_tables,
             updated_tables,
             {{ dbt_cdc._indent(dbt_cdc._surely_leaves_rows(), 12) }} as leaves_rows
         from {{ dbt_cdc._state_relation('scan_transactions') }}
@@ -99,6 +109,22 @@
         {% do window.update(previous_lsn=dbt_cdc._zero_lsn(), floor_lsn=dbt_cdc._zero_lsn()) %}
     {% endif %}
     {% do return(window) %}
+{% endmacro %}
+
+
+{#- Whether the window holds any change of the instance's table. -#}
+{% macro _is_touched(instance, window) %}
+    {% do return(
+        window.is_backfill
+        or dbt_cdc._source_of(instance) in window.touched_tables
+    ) %}
+{% endmacro %}
+
+
+{% macro _source_of(instance) %}
+    {% do return(
+        {'source_schema': instance.source_schema, 'source_name': instance.source_name}
+    ) %}
 {% endmacro %}
 
 

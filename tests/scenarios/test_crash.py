@@ -54,7 +54,7 @@ def test_any_write_of_a_later_run_fails(story: Story) -> None:
     if not story.records:
         story.land()
         story.capture.run()
-    story.land()
+    story.land_both()
     with recorded() as statements:
         story.capture.run()
     count = sum(map(is_write, statements))
@@ -63,7 +63,7 @@ def test_any_write_of_a_later_run_fails(story: Story) -> None:
     faults = [("dies", n) for n in range(1, count + 1)]
     faults += [(kind, n) for kind in ("fails", "answer is lost") for n in range(2, count + 1)]
     for kind, number in faults:
-        story.land()
+        story.land_both()
         if kind == "dies":
             left = iter(range(number - 1))
             fault = dying_at(lambda sql, left=left: next(left, None) is None)
@@ -94,7 +94,7 @@ def test_kill_9(tmp_path: Path, kills: int) -> None:
     rng = random.Random(os.environ.get("DBT_CDC_SEED", "9"))
     for kill_at in [rng.randrange(12, 40) for _ in range(kills)] + [None]:
         process = subprocess.Popen(
-            [sys.executable, str(TESTS / "killed_run.py"), str(tmp_path)],
+            [sys.executable, str(TESTS / "killed_run.py"), str(tmp_path), str(kills)],
             stdout=subprocess.PIPE, text=True, start_new_session=True,
         )  # fmt: skip
         assert process.stdout

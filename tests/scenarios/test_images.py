@@ -7,11 +7,11 @@ values here: the record leaves no row. Updates that change nothing have operatio
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 from capturing import LOG_DDL, Capture, change_row
-from harness import Project
+from harness import Project, compiled
 from reference.capture import CaptureInstance, ChangeRow, capture
 from reference.log import BadRecord, LogRecord, int_to_lsn
 
@@ -98,7 +98,10 @@ def wanted(log: list[LogRecord], instance: CaptureInstance) -> list[ChangeRow] |
 
 
 @pytest.fixture(scope="module")
-def statements(make_project: Callable[..., Project]) -> tuple[Capture, dict[str, str]]:
+def statements(
+    make_project: Callable[..., Project],
+) -> Iterator[tuple[Capture, dict[str, str]]]:
+    """The text of each statement; while it is used Spark compiles, as it does for users."""
     models = {
         f"{kind}_{instance.capture_instance}.sql": "-- {{ ref('raw_log') }}\n"
         f"{{% if execute %}}{{{{ dbt_cdc.{macro}("
@@ -111,7 +114,8 @@ def statements(make_project: Callable[..., Project]) -> tuple[Capture, dict[str,
     target = Capture(make_project, list(INSTANCES.values()), models=models)
     target.project.ok("compile", "--select", "fast_*", "careful_*")
     folder = target.project.folder / "target" / "compiled" / "shop" / "models"
-    return target, {name: (folder / name).read_text(encoding="utf-8") for name in models}
+    with compiled(target.project.spark):
+        yield target, {name: (folder / name).read_text(encoding="utf-8") for name in models}
 
 
 def found(
