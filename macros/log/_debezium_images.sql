@@ -137,15 +137,3 @@
         '95,118,97,108,117,101]'),
     '{"__debezium_unavailable_value":"__debezium_unavailable_value"}'
 {%- endmacro %}
-
-
-{% macro _debezium_unavailable() -%}
-    '__debezium_unavailable_value'
-{%- endmacro %}
-
-
-{% macro _debezium_literals(texts) -%}
-    {%- for text in texts -%}
-        {{ dbt_cdc._literal(text) }}{{ ', ' if not loop.last }}
-    {%- endfor -%}
-{%- endmacro %}

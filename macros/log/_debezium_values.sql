@@ -124,3 +124,15 @@
         else concat({{ digits }}, repeat('0', -{{ scale }}))
     end
 {%- endmacro %}
+
+
+{% macro _debezium_unavailable() -%}
+    '__debezium_unavailable_value'
+{%- endmacro %}
+
+
+{% macro _debezium_literals(texts) -%}
+    {%- for text in texts -%}
+        {{ dbt_cdc._literal(text) }}{{ ', ' if not loop.last }}
+    {%- endfor -%}
+{%- endmacro %}

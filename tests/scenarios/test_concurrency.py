@@ -26,7 +26,7 @@ class Race:
     def __init__(self, make_project: Callable[..., Project]) -> None:
         self.story = Story(make_project)
         self.session = self.story.capture.project.spark.newSession()
-        for _ in range(2):  # the third window has rows of one table only
+        for _ in range(4):  # the third window has rows of one table only
             self.story.land()
             with recorded() as statements:
                 self.story.capture.run()
