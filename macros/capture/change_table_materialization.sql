@@ -59,6 +59,7 @@
 
 {% macro _create_change_table_sql(relation, instance) -%}
     {%- set file_format = dbt_cdc._file_format() -%}
+    {%- set create -%}
     create table if not exists {{ relation }} (
         {%- for name, data_type in dbt_cdc._change_table_columns(instance).items() %}
         {{ dbt_cdc._column(name) }} {{ data_type }}{{ ',' if not loop.last }}
@@ -73,6 +74,8 @@
         {%- endfor %}
     )
     {%- endif %}
+    {%- endset -%}
+    {{ dbt_cdc._create_once(create) }}
 {%- endmacro %}
 
 

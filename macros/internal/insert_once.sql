@@ -42,3 +42,20 @@ select * from (
 )
 where {{ guard }}
 {%- endmacro %}
+
+
+{#- A `create ... if not exists` that other runs may race: where they win, Delta refuses it, and the
+    handler's attempt finds what they have made. -#}
+{% macro _create_once(create) -%}
+    {%- if var('cdc_sql_scripting', true) -%}
+begin
+    declare exit handler for sqlexception
+    begin
+        {{ dbt_cdc._indent(create, 8) }};
+    end;
+    {{ dbt_cdc._indent(create, 4) }};
+end
+    {%- else -%}
+{{ create }}
+    {%- endif -%}
+{%- endmacro %}

@@ -32,12 +32,15 @@ select 1 as placeholder
 
 
 {% macro _create_state_table_sql(relation, columns) -%}
+    {%- set create -%}
     create table if not exists {{ relation }} (
         {%- for column in columns %}
         {{ dbt_cdc._column(column.name) }} {{ column.data_type }}{{ ',' if not loop.last }}
         {%- endfor %}
     )
     using {{ dbt_cdc._file_format() }}
+    {%- endset -%}
+    {{ dbt_cdc._create_once(create) }}
 {%- endmacro %}
 
 
