@@ -14,6 +14,7 @@ import platform
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from datetime import datetime, timezone
 from pathlib import Path
@@ -116,8 +117,9 @@ def memory(bench: Bench) -> Iterator[Result]:
         first += transactions
         write_log(bench.spark, log, f"{project.schema}.landed")
         project.ok("run")
-        for _ in range(3):
+        for _ in range(3):  # Spark drops what is unreachable in the background
             jvm.java.lang.System.gc()
+            time.sleep(2)
         held.append((runtime.totalMemory() - runtime.freeMemory()) / 2**20)
     yield Result(
         f"driver memory after a run over {log.changes:,} changes, MiB",
