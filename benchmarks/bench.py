@@ -323,10 +323,12 @@ def plot(results: list[Result]) -> None:
     colors = ["#0072B2" if r.is_met is not False else "#D55E00" for r in results]
     axes.barh(labels, [r.ratio for r in results], color=colors, height=0.6)
     for place, r in enumerate(results):
-        axes.text(r.ratio, place, f" {r.ratio:.2f}", va="center")
+        is_behind_goal = r.goal is not None and r.ratio < r.goal < 1.4 * r.ratio + 0.2
+        axes.text(r.goal if is_behind_goal else r.ratio, place, f" {r.ratio:.2f}", va="center")
         if r.goal is not None:
             axes.plot([r.goal, r.goal], [place - 0.4, place + 0.4], color="black", linewidth=2)
     axes.invert_yaxis()
+    axes.margins(x=0.1)
     axes.set_xlabel("ratio of times; black: the goal; orange: not met")
     figure.savefig(HERE / "results.png", dpi=110)
 
