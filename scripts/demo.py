@@ -11,13 +11,14 @@ import shutil
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 HOME = ROOT / ".spark" / "demo"
 LANDING = HOME / "landing"
 SCHEMA = "cdc"
 os.chdir(ROOT)
-os.environ.update(DBT_CDC_HOME=str(HOME), DBT_CDC_SCHEMA=SCHEMA)
+os.environ.update(DBT_CDC_HOME=str(HOME), DBT_CDC_SCHEMA=SCHEMA, DBT_CDC_CODEGEN="false")
 
 from dbt.cli.main import dbtRunner  # noqa: E402  (reads the environment)
 from pyspark.errors import PySparkException  # noqa: E402
@@ -44,7 +45,12 @@ def dbt(*arguments: str) -> None:
     """One dbt command, quiet; what it says is shown where it fails."""
     started = time.monotonic()
     lines: list[str] = []
-    runner = dbtRunner(callbacks=[lambda event: lines.append(event.info.msg)])
+
+    def listen(event: Any) -> None:
+        if event.info.level != "debug":
+            lines.append(event.info.msg)
+
+    runner = dbtRunner(callbacks=[listen])
     result = runner.invoke([*arguments, "--quiet", f"--vars={{shop_landing: {LANDING}}}"])
     if not result.success:
         print("\n".join(lines[-30:]), file=sys.stderr)
