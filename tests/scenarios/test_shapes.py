@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from capturing import LOG_DDL, Capture, instance_yaml, plain_values
 from harness import Project, compiled
+from pyspark.sql import SparkSession
 from reference import query
 from reference.capture import CaptureInstance, capture
 from reference.log import UTC, LogRecord, int_to_lsn
@@ -220,8 +221,15 @@ def test_metadata_of_odd_names(shapes: tuple[Capture, Log]) -> None:
     assert "HumanResources_Department" in {row.capture_instance for row in rows}
 
 
+@pytest.fixture
+def compiled_statements(spark: SparkSession) -> Iterator[None]:
+    """Spark compiles, as it does for users: wide code meets Java's limits."""
+    with compiled(spark):
+        yield
+
+
 @pytest.mark.soak
-def test_1024_columns(make_project: Callable[..., Project]) -> None:
+def test_1024_columns(make_project: Callable[..., Project], compiled_statements: None) -> None:
     types = ("int", "string", "decimal(9,2)")
     wide = instance("wide", {f"column {i}": types[i % 3] for i in range(1024)}, "column 0")
     target, log = Capture(make_project, [wide]), Log()
