@@ -323,8 +323,7 @@ def plot(results: list[Result]) -> None:
     colors = ["#0072B2" if r.is_met is not False else "#D55E00" for r in results]
     axes.barh(labels, [r.ratio for r in results], color=colors, height=0.6)
     for place, r in enumerate(results):
-        is_behind_goal = r.goal is not None and r.ratio < r.goal < 1.4 * r.ratio + 0.2
-        axes.text(r.goal if is_behind_goal else r.ratio, place, f" {r.ratio:.2f}", va="center")
+        axes.text(max(r.ratio, r.goal or 0), place, f" {r.ratio:.2f}", va="center")
         if r.goal is not None:
             axes.plot([r.goal, r.goal], [place - 0.4, place + 0.4], color="black", linewidth=2)
     axes.invert_yaxis()
@@ -343,7 +342,7 @@ def main() -> None:
     folder = Path(tempfile.mkdtemp(prefix="dbt_cdc_bench_"))
     harness.SPARK_CONF["spark.driver.memory"] = "6g"
     harness.JAVA_OPTIONS = ""
-    results = {} if not options.only else read_results()
+    results = read_results() if options.only else {}
     try:
         spark = harness.start_spark(folder)
         bench = Bench(spark, folder, options.scale, options.runs)

@@ -78,8 +78,10 @@ def compiled(spark: SparkSession) -> Iterator[None]:
     """Spark as users have it."""
     for name in INTERPRETED:
         spark.conf.unset(name)
-    yield
-    interpret(spark)
+    try:
+        yield
+    finally:
+        interpret(spark)
 
 
 @dataclass(frozen=True)

@@ -77,13 +77,15 @@
 {#- A heartbeat (tran_id 0x00) for the window's last commit where that one left no rows and nothing was
     entered for more than 300 seconds. -#}
 {% macro _publish_heartbeat(window) %}
-    {% set mapping = dbt_cdc._state_relation('lsn_time_mapping') %}
-    {% set rows = dbt_cdc._heartbeat_sql(window) %}
-    {% if not window.ends_with_rows and dbt_cdc._fetch(rows) %}
-        {% do run_query(dbt_cdc._insert_once(
-            mapping, rows,
-            'not exists (select 1 from ' ~ mapping ~ " where start_lsn >= '" ~ window.to_lsn ~ "')"
-        )) %}
+    {% if not window.ends_with_rows %}
+        {% set mapping = dbt_cdc._state_relation('lsn_time_mapping') %}
+        {% set rows = dbt_cdc._heartbeat_sql(window) %}
+        {% if dbt_cdc._fetch(rows) %}
+            {% do run_query(dbt_cdc._insert_once(
+                mapping, rows,
+                'not exists (select 1 from ' ~ mapping ~ " where start_lsn >= '" ~ window.to_lsn ~ "')"
+            )) %}
+        {% endif %}
     {% endif %}
 {% endmacro %}
 

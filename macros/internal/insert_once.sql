@@ -5,33 +5,23 @@
     (docs/decisions/0001). -#}
 {% macro _insert_once(target, rows, guard) -%}
     {%- set insert = dbt_cdc._guarded_insert(target, rows, guard) -%}
-    {%- if var('cdc_sql_scripting', true) -%}
-begin
-    declare exit handler for sqlexception
-    begin
-        select max(hash(*)) from (
-            {{ dbt_cdc._indent(rows, 12) }}
-        );
-        {{ dbt_cdc._indent(insert, 8) }};
-    end;
-    {{ dbt_cdc._indent(insert, 4) }};
-end
-    {%- else -%}
+    {%- set probe_and_insert -%}
+select max(hash(*)) from (
+    {{ dbt_cdc._indent(rows, 4) }}
+);
 {{ insert }}
-    {%- endif -%}
+    {%- endset -%}
+    {{ dbt_cdc._on_failure(insert, probe_and_insert) }}
 {%- endmacro %}
 
 
 {#- The same for rows that can also be had in another way: answers `done` or `failed`. -#}
 {% macro _try_insert(target, rows, guard) -%}
-begin
-    declare exit handler for sqlexception
-    begin
-        select 'failed' as outcome;
-    end;
-    {{ dbt_cdc._indent(dbt_cdc._guarded_insert(target, rows, guard), 4) }};
-    select 'done' as outcome;
-end
+    {%- set insert -%}
+{{ dbt_cdc._guarded_insert(target, rows, guard) }};
+select 'done' as outcome
+    {%- endset -%}
+    {{ dbt_cdc._on_failure(insert, "select 'failed' as outcome") }}
 {%- endmacro %}
 
 
@@ -45,17 +35,23 @@ where {{ guard }}
 
 
 {#- A `create ... if not exists` that other runs may race: where they win, Delta refuses it, and the
-    handler's attempt finds what they have made. -#}
+    second attempt finds what they have made. -#}
 {% macro _create_once(create) -%}
+    {{ dbt_cdc._on_failure(create, create) }}
+{%- endmacro %}
+
+
+{#- A script that runs `handler` where `statements` fail; without scripting, `statements` alone. -#}
+{% macro _on_failure(statements, handler) -%}
     {%- if var('cdc_sql_scripting', true) -%}
 begin
     declare exit handler for sqlexception
     begin
-        {{ dbt_cdc._indent(create, 8) }};
+        {{ dbt_cdc._indent(handler, 8) }};
     end;
-    {{ dbt_cdc._indent(create, 4) }};
+    {{ dbt_cdc._indent(statements, 4) }};
 end
     {%- else -%}
-{{ create }}
+{{ statements }}
     {%- endif -%}
 {%- endmacro %}

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 from capturing import Capture
-from harness import PACKAGE, Project
+from harness import PACKAGE, DbtResult, Project
 from reference.capture import CaptureInstance
 from reference.log import LogRecord, int_to_lsn
 
@@ -32,8 +32,8 @@ def test_dbt_deps_installs_it_without_deprecations(make_project: Callable[..., P
 
 
 @pytest.fixture(scope="module")
-def used(make_project: Callable[..., Project]) -> Capture:
-    """A project with one change in its log."""
+def used(make_project: Callable[..., Project]) -> tuple[Capture, DbtResult]:
+    """A project that has captured one change, and its run."""
     capture = Capture(make_project, [ORDERS])
     capture.land(
         [
@@ -42,13 +42,15 @@ def used(make_project: Callable[..., Project]) -> Capture:
             LogRecord(int_to_lsn(3), "7", "COMMIT"),
         ]
     )
-    return capture
+    return capture, capture.run()
 
 
-def test_it_brings_state_tables_and_no_examples(used: Capture) -> None:
-    result = used.run()
+def test_it_brings_state_tables_and_no_examples(used: tuple[Capture, DbtResult]) -> None:
+    capture, result = used
     assert set(result.messages) == {*STATE, "raw_log", "dbo_orders_ct", "dbt_cdc-on-run-end-0"}
-    assert [row.id for row in used.call("fn_cdc_get_all_changes_dbo_orders", *ends(used))] == [1]
+    assert [
+        row.id for row in capture.call("fn_cdc_get_all_changes_dbo_orders", *ends(capture))
+    ] == [1]
 
 
 def ends(capture: Capture) -> tuple[str, str, str]:
@@ -56,26 +58,25 @@ def ends(capture: Capture) -> tuple[str, str, str]:
     return interval.low_end, interval.high_end, "all"
 
 
-def test_the_query_macros_compile_in_its_models(used: Capture) -> None:
-    if not used.sql("show tables in {schema} like 'dbo_orders_ct'"):
-        used.run()
+def test_the_query_macros_compile_in_its_models(used: tuple[Capture, DbtResult]) -> None:
+    capture, _ = used
     for kind, model in (
         ("all", "get_all_changes('dbo_orders', low, high, 'all update old')"),
         ("net", "get_net_changes('DBO_Orders', low, high, row_filter_option='all with mask')"),
     ):
-        used.project.write(
+        capture.project.write(
             f"models/{kind}_of_orders.sql",
             "{% set low = dbt_cdc.get_min_lsn('dbo_orders') %}"
             "{% set high = dbt_cdc.get_max_lsn() %}"
             f"select * from {{{{ dbt_cdc.{model} }}}}",
         )
-    used.run("--select", "all_of_orders", "net_of_orders")
-    assert [(r["__$operation"], r.id) for r in used.project.table("all_of_orders").collect()] == [
-        (2, 1)
-    ]
-    assert [(r["__$operation"], r.id) for r in used.project.table("net_of_orders").collect()] == [
-        (2, 1)
-    ]
+    capture.run("--select", "all_of_orders", "net_of_orders")
+    assert [
+        (r["__$operation"], r.id) for r in capture.project.table("all_of_orders").collect()
+    ] == [(2, 1)]
+    assert [
+        (r["__$operation"], r.id) for r in capture.project.table("net_of_orders").collect()
+    ] == [(2, 1)]
 
 
 BAD = [
