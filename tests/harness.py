@@ -34,7 +34,8 @@ SPARK_CONF = {
     "spark.sql.shuffle.partitions": "2",
     "spark.databricks.delta.snapshotPartitions": "1",
 }
-JAVA_OPTIONS = "-XX:TieredStopAtLevel=1"  # thousands of small statements: the fast compiler wins
+# Thousands of small statements: the fast compiler wins, and its code needs room.
+JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
 # The same answers without Spark's compiler and its second planning: a run of small statements takes
 # two thirds of the time.
 INTERPRETED = {

@@ -2,8 +2,12 @@
     fields of structs `before` and `after`. -#}
 
 {% macro _is_same(column, place, is_struct) -%}
-    {%- if is_struct -%}
-    before.{{ dbt_cdc._column(column.name) }} <=> after.{{ dbt_cdc._column(column.name) }}
+    {%- set name = dbt_cdc._column(column.name) -%}
+    {%- if is_struct and dbt_cdc._type_family(column.data_type) == 'float' -%}
+    {{ dbt_cdc._text_value('before.' ~ name, column.data_type) }} <=> {# -#}
+    {{ dbt_cdc._text_value('after.' ~ name, column.data_type) }}
+    {%- elif is_struct -%}
+    before.{{ name }} <=> after.{{ name }}
     {%- else -%}
     before_{{ place }} <=> after_{{ place }}
     {%- endif -%}

@@ -39,7 +39,8 @@
 
 
 {% macro _is_exact_float(value, key, data_type) -%}
-    abs({{ value }}) < {{ 'double' if data_type == 'double' else 'float' }}('Infinity')
+    substr({{ value }}, -1) <= '9'
+    and abs({{ dbt_cdc._text_value(value, data_type) }}) < cast('Infinity' as {{ data_type }})
 {%- endmacro %}
 
 

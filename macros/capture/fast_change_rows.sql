@@ -99,13 +99,14 @@ where
 {%- endmacro %}
 
 
-{#- The type as which the parser reads a column, by column order. -#}
+{#- The type as which the parser reads a column, by column order. It takes no quoted number for a
+    float, so those are read as texts. -#}
 {% macro _parser_types(columns) %}
     {% set types = [] %}
     {% for column in columns %}
         {% set data_type = column.data_type | lower | trim %}
         {% do types.append(
-            'string' if dbt_cdc._type_family(data_type) == 'text'
+            'string' if dbt_cdc._type_family(data_type) in ['text', 'float']
             else 'int' if dbt_cdc._is_small_integer(data_type)
             else data_type
         ) %}
@@ -119,6 +120,8 @@ where
     {%- set name = dbt_cdc._column(column.name) -%}
     {%- if data_type.startswith('char') -%} rtrim(image.{{ name }}) as {{ name }}
     {%- elif dbt_cdc._is_small_integer(data_type) -%} cast(image.{{ name }} as {{ data_type }}) as {{ name }}
+    {%- elif dbt_cdc._type_family(data_type) == 'float' -%}
+        {{ dbt_cdc._text_value('image.' ~ name, data_type) }} as {{ name }}
     {%- else -%} image.{{ name }}
     {%- endif -%}
 {%- endmacro %}

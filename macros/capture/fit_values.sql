@@ -66,7 +66,7 @@
     case
         when substr({{ text }}, -1) <= '9'
             then case when abs(try_cast({{ text }} as {{ data_type }}))
-                < {{ data_type }}('Infinity') then {{ text }} end
+                < cast('Infinity' as {{ data_type }}) then {{ text }} end
         when lower({{ text }}) in ('nan', 'infinity', '+infinity', '-infinity', 'inf', '-inf', '+inf')
             then {{ text }}
     end
