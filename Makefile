@@ -27,11 +27,12 @@ test-soak: setup ## the long stories: a kill at every statement, races, odd shap
 test-fast: setup ## the tests that take seconds
 	@$(BIN)/python -m pytest -q -m 'not slow and not soak' tests
 
-lint: setup ## ruff, yamllint and sqlfluff
+lint: setup ## ruff, yamllint, sqlfluff, and dbt's own warnings
 	@$(BIN)/ruff check --quiet $(PY)
 	@$(BIN)/ruff format --quiet --check $(PY)
 	@$(BIN)/yamllint --strict .
 	@$(BIN)/sqlfluff lint --nocolor --disable-progress-bar $(SQL)
+	@$(BIN)/dbt --quiet --warn-error parse
 
 bench: setup ## the benchmarks: a table and a plot
 	@$(BIN)/python benchmarks/bench.py

@@ -72,11 +72,7 @@
     {% if modules.re.match('^0[xX]', text) %}
         {% set lsn = dbt_cdc._normalize_lsn(text, 'var cdc_scan_until') %}
         {% do return("lsn > '" ~ lsn ~ "'") %}
-    {% elif modules.re.match('^\\d{4}-\\d{2}-\\d{2}([T ]\\d{2}:\\d{2}(:\\d{2}(\\.\\d+)?)?Z?)?$', text) %}
-        {% do return("record_time > timestamp'" ~ text ~ "'") %}
     {% endif %}
-    {% do dbt_cdc.raise_cdc_error(
-        313, "var cdc_scan_until '" ~ text ~ "' is neither an LSN nor a time",
-        'give 0x and 20 hexadecimal digits, or yyyy-mm-dd hh:mm:ss (UTC)'
-    ) %}
+    {% do return('record_time > ' ~ dbt_cdc._time_literal(
+        dbt_cdc._normalize_time(text, 'var cdc_scan_until (an LSN or a time)'))) %}
 {% endmacro %}

@@ -1,10 +1,14 @@
-{#- What is published: {scanned_lsn, high_end, intervals: {name: {low_end, high_end}}}. Read from
-    literals of a view, so it costs no job; where somebody dropped the view, from the tables. -#}
+{#- What is published: {scanned_lsn, high_end, intervals: {name: {low_end, high_end, low_time,
+    high_time}}}. Read from literals of a view, so it costs no job; where somebody dropped the view,
+    from the tables. -#}
 {% macro _published_state() %}
     {% set view = dbt_cdc._validity_intervals() %}
     {% set state = {'scanned_lsn': dbt_cdc._zero_lsn(), 'high_end': none, 'intervals': {}} %}
     {% if load_cached_relation(view) is not none %}
-        {% set rows = dbt_cdc._fetch('select * from ' ~ view) %}
+        {% set rows = dbt_cdc._fetch(
+            'select capture_instance, low_end, high_end, scanned_lsn, cast(low_time as string) as '
+            ~ 'low_time, cast(high_time as string) as high_time from ' ~ view
+        ) %}
     {% elif load_cached_relation(dbt_cdc._state_relation('lsn_time_mapping')) is not none %}
         {% set rows = dbt_cdc._fetch(dbt_cdc._intervals_sql(dbt_cdc._zero_lsn())) %}
     {% endif %}
@@ -42,7 +46,7 @@
         {% set intervals = [] %}
         {% for row in dbt_cdc._fetch(dbt_cdc._intervals_sql(dbt_cdc._zero_lsn())) %}
             {% do intervals.append(state.intervals.get(
-                row.capture_instance | lower, dict(row, high_end=none)
+                row.capture_instance | lower, dict(row, high_end=none, high_time=none)
             )) %}
         {% endfor %}
         {% do dbt_cdc._replace_view(intervals, state.scanned_lsn, state.high_end) %}
@@ -60,9 +64,9 @@
     {% for attempt in range(5) %}
         {% if not shown.is_settled %}
             {% set state = dbt_cdc._published_state() %}
-            {% set intervals = dbt_cdc._fetch(
+            {% set intervals = dbt_cdc._with_times(dbt_cdc._fetch(
                 dbt_cdc._intervals_sql(state.high_end or dbt_cdc._zero_lsn())
-            ) %}
+            ), state) %}
             {% do shown.update(is_settled=(intervals == shown.intervals)) %}
             {% if not shown.is_settled %}
                 {% set high_end = intervals[0].high_end %}
@@ -104,13 +108,58 @@
     select
         instances.capture_instance,
         instances.start_lsn as low_end,
-        mapping.high_end
+        mapping.high_end,
+        cast(mapping.high_time as string) as high_time
     from {{ dbt_cdc._state_relation('change_tables') }} as instances
     cross join (
-        select max(start_lsn) as high_end from {{ dbt_cdc._state_relation('lsn_time_mapping') }}
+        select max(start_lsn) as high_end, max(tran_end_time) as high_time
+        from {{ dbt_cdc._state_relation('lsn_time_mapping') }}
         where start_lsn >= '{{ floor_lsn }}'
     ) as mapping
     order by instances.capture_instance
+{%- endmacro %}
+
+
+{#- The times of the ends: how early a window by time may start, how late it may end. A low end keeps
+    its time until it is raised. -#}
+{% macro _with_times(intervals, state) %}
+    {% set raised = [] %}
+    {% for interval in intervals %}
+        {% set known = state.intervals.get(interval.capture_instance | lower, {}) %}
+        {% do interval.update(
+            low_time=known.low_time if known.low_end == interval.low_end else none,
+            high_time=[known.high_time or '', interval.high_time or ''] | max or none
+        ) %}
+        {% if not interval.low_time %}
+            {% do raised.append(interval.low_end) %}
+        {% endif %}
+    {% endfor %}
+    {% if raised %}
+        {% set times = dbt_cdc._fetch(dbt_cdc._low_times_sql(raised | unique | list))[0] %}
+        {% for interval in intervals if not interval.low_time %}
+            {% do interval.update(low_time=times[interval.low_end | lower]) %}
+        {% endfor %}
+    {% endif %}
+    {% do return(intervals) %}
+{% endmacro %}
+
+
+{#- The time of a low end is the last commit's before it, captured or not; of the log's start, the
+    first transaction's begin. -#}
+{% macro _low_times_sql(low_ends) -%}
+    select
+        {%- for lsn in low_ends %}
+        cast(coalesce(
+            max(case when commit_lsn < '{{ lsn }}' then commit_time end), min(begin_time)
+        ) as string) as `{{ lsn | lower }}`{{ ',' if not loop.last }}
+        {%- endfor %}
+    from (
+        select commit_lsn, commit_time, begin_time
+        from {{ dbt_cdc._state_relation('scan_transactions') }}
+        union all
+        select start_lsn, tran_end_time, tran_begin_time
+        from {{ dbt_cdc._state_relation('lsn_time_mapping') }}
+    )
 {%- endmacro %}
 
 
@@ -120,8 +169,10 @@
         {%- for interval in intervals %}
         (
             {{- dbt_cdc._literal(interval.capture_instance) }}, '{{ interval.low_end }}',
-            {{- dbt_cdc._literal(interval.high_end) }}, '{{ scanned_lsn }}')
+            {{- dbt_cdc._literal(interval.high_end) }}, '{{ scanned_lsn }}',
+            {{- ' ' ~ dbt_cdc._time_literal(interval.low_time) }},
+            {{- ' ' ~ dbt_cdc._time_literal(interval.high_time) }})
         {{- ',' if not loop.last }}
         {%- endfor %}
-        as intervals (capture_instance, low_end, high_end, scanned_lsn)
+        as intervals (capture_instance, low_end, high_end, scanned_lsn, low_time, high_time)
 {%- endmacro %}

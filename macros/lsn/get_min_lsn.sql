@@ -1,6 +1,7 @@
 {#- The low end of an instance's validity interval; all zeros for an unknown instance, as in
     SQL Server. A value at run time. -#}
 {% macro get_min_lsn(capture_instance) %}
+    {% do dbt_cdc._declare_state() %}
     {% if not execute %}
         {% do return(dbt_cdc._zero_lsn()) %}
     {% endif %}

@@ -1,10 +1,13 @@
 {#- All changes of a capture instance in [from_lsn, to_lsn], to be used after `from`:
     'all' gives operations 1, 2 and 4, 'all update old' 3 as well. -#}
-{% macro get_all_changes(capture_instance, from_lsn, to_lsn, row_filter_option='all') -%}
+{% macro get_all_changes(
+    capture_instance, from_lsn, to_lsn, row_filter_option='all', with_commit_time=false
+) -%}
     {%- set window = dbt_cdc._query_window(
         'get_all_changes', capture_instance, from_lsn, to_lsn, row_filter_option) -%}
     (
-        {{ dbt_cdc._indent(dbt_cdc._all_changes_sql(window), 8) }}
+        {{ dbt_cdc._indent(dbt_cdc._with_commit_time(
+            dbt_cdc._all_changes_sql(window), window, with_commit_time), 4) }}
     )
 {%- endmacro %}
 
@@ -15,10 +18,7 @@
     -%}
     select
         {{ columns.names | join(',\n        ') }}
-    from {{ window.relation }}
-    where
-        `__$start_lsn` >= {{ window.from_lsn }}
-        and `__$start_lsn` <= {{ window.to_lsn }}
+    {{ dbt_cdc._indent(dbt_cdc._window_rows(window), 0) }}
         {{ dbt_cdc._operation_filter(window) }}
     union all
     select

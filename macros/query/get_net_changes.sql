@@ -1,10 +1,13 @@
 {#- One row for each key that changed in [from_lsn, to_lsn], to be used after `from`: option 'all',
     'all with mask' or 'all with merge'. -#}
-{% macro get_net_changes(capture_instance, from_lsn, to_lsn, row_filter_option='all') -%}
+{% macro get_net_changes(
+    capture_instance, from_lsn, to_lsn, row_filter_option='all', with_commit_time=false
+) -%}
     {%- set window = dbt_cdc._query_window(
         'get_net_changes', capture_instance, from_lsn, to_lsn, row_filter_option) -%}
     (
-        {{ dbt_cdc._indent(dbt_cdc._net_changes_sql(window), 8) }}
+        {{ dbt_cdc._indent(dbt_cdc._with_commit_time(
+            dbt_cdc._net_changes_sql(window), window, with_commit_time), 4) }}
     )
 {%- endmacro %}
 
@@ -18,8 +21,8 @@
     {%- set has_mask = window.option_sql or window.option == 'all with mask' -%}
     select
         `__$start_lsn`,
-        {{ dbt_cdc._indent(dbt_cdc._net_operation(window), 8) }} as `__$operation`,
-        {{ dbt_cdc._indent(dbt_cdc._net_mask(window), 8) }} as `__$update_mask`,
+        {{ dbt_cdc._indent(dbt_cdc._net_operation(window), 4) }} as `__$operation`,
+        {{ dbt_cdc._indent(dbt_cdc._net_mask(window), 4) }} as `__$update_mask`,
         {{ captured | join(',\n        ') }}
     from (
         select
@@ -29,15 +32,12 @@
                 partition by {{ window.key | join(', ') }} order by {{ dbt_cdc._change_order() }}
             ) as next_operation
             {%- if has_mask %},
-            {{ dbt_cdc._indent(dbt_cdc._mask_chunks(window), 12) }}
+            {{ dbt_cdc._indent(dbt_cdc._mask_chunks(window), 8) }}
             {%- endif %}
             {%- if window.is_partial %},
-            {{ dbt_cdc._indent(dbt_cdc._known_values(window), 12) }}
+            {{ dbt_cdc._indent(dbt_cdc._known_values(window), 8) }}
             {%- endif %}
-        from {{ window.relation }}
-        where
-            `__$start_lsn` >= {{ window.from_lsn }}
-            and `__$start_lsn` <= {{ window.to_lsn }}
+        {{ dbt_cdc._indent(dbt_cdc._window_rows(window), 4) }}
             and `__$operation` <> 3
         window in_order as (
             partition by {{ window.key | join(', ') }} order by {{ dbt_cdc._change_order() }}
@@ -112,17 +112,9 @@
     {%- for column in window.columns %}
     {%- set name = dbt_cdc._column(column.name) %}
     last_value(case
-        when {{ name }} is not null or {{ dbt_cdc._is_bit_set(
+        when {{ name }} is not null or {{ dbt_cdc._has_bit(
             loop.index, '`__$update_mask`', window.columns | length) }}
             then named_struct('value', {{ name }})
     end, true) over in_order as `__$known_{{ loop.index }}`{{ ',' if not loop.last }}
     {%- endfor %}
-{%- endmacro %}
-
-
-{#- Whether a mask of `count` columns has the bit of an ordinal. -#}
-{% macro _is_bit_set(ordinal, mask, count) -%}
-    {%- set digit = ((count + 7) // 8) * 2 - (ordinal - 1) // 4 + 2 -%}
-    (cast(conv(substr({{ mask }}, {{ digit }}, 1), 16, 10) as int)
-        & {{ 2 ** ((ordinal - 1) % 4) }}) <> 0
 {%- endmacro %}

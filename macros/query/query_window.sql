@@ -4,22 +4,14 @@
 {% macro _query_window(function, capture_instance, from_lsn, to_lsn, row_filter_option) %}
     {% do dbt_cdc._declare_state() %}
     {% if not execute %}
-        {% if capture_instance %}
-            {% do ref(capture_instance | lower ~ '_ct') %}
-        {% endif %}
+        {% do dbt_cdc._depend_on_instance(capture_instance) %}
         {% do return(dbt_cdc._placeholder_window()) %}
     {% endif %}
-    {% set instance = dbt_cdc._find_instance(capture_instance) %}
+    {% set instance = dbt_cdc._find_published(capture_instance) %}
     {% set window = dbt_cdc._function_window(function, instance) %}
     {% set from_lsn = dbt_cdc._normalize_lsn(from_lsn, function ~ ': from_lsn') %}
     {% set to_lsn = dbt_cdc._normalize_lsn(to_lsn, function ~ ': to_lsn') %}
-    {% set option = (row_filter_option or '') | string | trim | lower %}
-    {% if option not in window.options %}
-        {% do dbt_cdc.raise_cdc_error(
-            313, function ~ ": row_filter_option '" ~ (row_filter_option or 'NULL') ~ "' is unknown",
-            "give '" ~ window.options | join("' or '") ~ "'"
-        ) %}
-    {% endif %}
+    {% set option = dbt_cdc._row_filter_option(window, row_filter_option) %}
     {% if from_lsn > to_lsn %}
         {% do dbt_cdc.raise_cdc_error(
             313, function ~ ': from_lsn ' ~ from_lsn ~ ' is above to_lsn ' ~ to_lsn,
@@ -27,10 +19,35 @@
         ) %}
     {% endif %}
     {% do window.update(
-        relation=ref(instance.model), from_lsn="'" ~ from_lsn ~ "'", to_lsn="'" ~ to_lsn ~ "'",
+        relation=dbt_cdc._instance_relation(instance), from_lsn="'" ~ from_lsn ~ "'", to_lsn="'" ~ to_lsn ~ "'",
         option=option, option_sql=none
     ) %}
     {% do return(window) %}
+{% endmacro %}
+
+
+{#- The instance of that name; one that no run has published yet is an error where its query would run:
+    the bounds that check the query do not know it. -#}
+{% macro _find_published(capture_instance) %}
+    {% set instance = dbt_cdc._find_instance(capture_instance) %}
+    {% set is_asked = flags.WHICH not in ['compile', 'generate', 'list', 'parse'] %}
+    {% if is_asked and not dbt_cdc._is_unit_test()
+        and instance.name | lower not in dbt_cdc._published_state().intervals %}
+        {% do exceptions.raise_compiler_error(dbt_cdc._unpublished_text(instance.name)) %}
+    {% endif %}
+    {% do return(instance) %}
+{% endmacro %}
+
+
+{% macro _row_filter_option(window, row_filter_option) %}
+    {% set option = (row_filter_option or '') | string | trim | lower %}
+    {% if option not in window.options %}
+        {% do dbt_cdc.raise_cdc_error(
+            313, window.function ~ ": row_filter_option '" ~ (row_filter_option or 'NULL')
+            ~ "' is unknown", "give '" ~ window.options | join("' or '") ~ "'"
+        ) %}
+    {% endif %}
+    {% do return(option) %}
 {% endmacro %}
 
 
@@ -61,6 +78,7 @@
     {% do return({
         'function': '', 'capture_instance': '', 'relation': '', 'columns': [], 'key': ['1'], 'is_partial': false,
         'options': [], 'from_lsn': "''", 'to_lsn': "''", 'option': 'all', 'option_sql': none,
+        'start_time': 'null', 'end_time': 'null', 'listed_columns': [], 'flagged_columns': [],
     }) %}
 {% endmacro %}
 

@@ -7,29 +7,69 @@
         capture_instance = {{ dbt_cdc._literal(window.capture_instance) }}
         and case
             {%- if window.option_sql %}
-            {{ dbt_cdc._indent(dbt_cdc._argument_checks(window), 12) }}
+            {{ dbt_cdc._indent(dbt_cdc._argument_checks(window), 8) }}
             {%- endif %}
-            when high_end is null then raise_error({{ dbt_cdc._literal(dbt_cdc._error_text(
-                313, 'nothing is published yet for capture instance ' ~ window.capture_instance,
-                'run dbt until the log holds a commit')) }})
-            when {{ window.from_lsn }} < low_end then raise_error(concat(
-                'CDC 313: from_lsn ', {{ window.from_lsn }}, ' is below the low end ', low_end,
-                {{ dbt_cdc._literal(' of capture instance ' ~ window.capture_instance
-                    ~ ': older changes were removed or never captured; start at or after the low '
-                    ~ 'end (get_min_lsn), or load the table anew') }}))
-            when {{ window.to_lsn }} > high_end then raise_error(concat(
-                'CDC 313: to_lsn ', {{ window.to_lsn }}, ' is above the high end ', high_end,
-                {{ dbt_cdc._literal(' of capture instance ' ~ window.capture_instance
-                    ~ ': it is not published yet; end at or before the high end (get_max_lsn), or '
-                    ~ 'run dbt first') }}))
+            when high_end is null then raise_error({{ dbt_cdc._literal(
+                dbt_cdc._unpublished_text(window.capture_instance)) }})
+            {{ dbt_cdc._indent(
+                dbt_cdc._time_checks(window) if window.by_time else dbt_cdc._lsn_checks(window), 8) }}
             else false
         end
 {%- endmacro %}
 
 
+{% macro _unpublished_text(capture_instance) %}
+    {% do return(dbt_cdc._error_text(
+        313, 'nothing is published yet for capture instance ' ~ capture_instance,
+        'run dbt until the log holds a commit'
+    )) %}
+{% endmacro %}
+
+
+{% macro _lsn_checks(window) -%}
+    {{ dbt_cdc._low_end_check(window) }}
+    when {{ window.to_lsn }} > high_end then raise_error(concat(
+        'CDC 313: to_lsn ', {{ window.to_lsn }}, ' is above the high end ', high_end,
+        {{ dbt_cdc._literal(' of capture instance ' ~ window.capture_instance
+            ~ ': it is not published yet; end at or before the high end (get_max_lsn), or '
+            ~ 'run dbt first') }}))
+{%- endmacro %}
+
+
+{% macro _low_end_check(window) -%}
+    when {{ window.from_lsn }} < low_end then raise_error(concat(
+        'CDC 313: from_lsn ', {{ window.from_lsn }}, ' is below the low end ', low_end,
+        {{ dbt_cdc._literal(' of capture instance ' ~ window.capture_instance
+            ~ ': older changes were removed or never captured; start at or after the low '
+            ~ 'end (get_min_lsn), or load the table anew') }}))
+{%- endmacro %}
+
+
+{#- LSNs that a macro has found are checked too: the low end may have been raised since. -#}
+{% macro _time_checks(window) -%}
+    {%- set instance = ' of capture instance ' ~ window.capture_instance -%}
+    when {{ window.start_time }} > {{ window.end_time }} then raise_error(concat(
+        'CDC 313: start_time ', {{ window.start_time }}, ' is after end_time ', {{ window.end_time }},
+        ': give the earlier one first'))
+    when {{ window.start_time }} < low_time then raise_error(concat(
+        'CDC 313: start_time ', {{ window.start_time }}, ' is before ', low_time,
+        {{ dbt_cdc._literal(', the time of the low end' ~ instance
+            ~ ': older changes were removed or never captured; start at or after it, or give NULL '
+            ~ 'to start at the low end') }}))
+    when {{ window.end_time }} > high_time then raise_error(concat(
+        'CDC 313: end_time ', {{ window.end_time }}, ' is after ', high_time,
+        {{ dbt_cdc._literal(', the time of the high end' ~ instance
+            ~ ': later changes are not published yet; end at or before it, give NULL to end at the '
+            ~ 'high end, or run dbt first') }}))
+    {%- if not window.option_sql %}
+    {{ dbt_cdc._low_end_check(window) }}
+    {%- endif %}
+{%- endmacro %}
+
+
 {#- What a macro checks while it compiles, a persistent function checks in its query. -#}
 {% macro _argument_checks(window) -%}
-    {%- for argument in ['from_lsn', 'to_lsn'] %}
+    {%- for argument in ['from_lsn', 'to_lsn'] if not window.by_time %}
     when {{ argument }} is null then raise_error(
         'CDC 313: {{ argument }} is NULL: give an LSN: 0x and 20 hexadecimal digits')
     when {{ window[argument] }} is null then raise_error(concat(
@@ -40,7 +80,9 @@
         '{{ window.options | join("', '") }}') then raise_error(concat(
         'CDC 313: row_filter_option \'', coalesce(row_filter_option, 'NULL'),
         {{ dbt_cdc._literal("' is unknown: give '" ~ window.options | join("' or '") ~ "'") }}))
+    {%- if not window.by_time %}
     when {{ window.from_lsn }} > {{ window.to_lsn }} then raise_error(concat(
         'CDC 313: from_lsn ', {{ window.from_lsn }}, ' is above to_lsn ', {{ window.to_lsn }},
         ': give the lower end first'))
+    {%- endif %}
 {%- endmacro %}

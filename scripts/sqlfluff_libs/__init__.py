@@ -3,6 +3,9 @@
 sqlfluff knows ref, source, config, var, this and is_incremental itself; here is the rest.
 """
 
+import datetime
+import types
+
 
 class Text(str):
     """A name that parses as a relation after `from` and as a value in an expression.
@@ -36,3 +39,5 @@ dbt = Text("dbt")
 exceptions = Text("exceptions")
 run_query = Text("run_query")
 target = Text("target")
+modules = types.SimpleNamespace(datetime=datetime)
+run_started_at = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)

@@ -201,3 +201,18 @@ def map_time_to_lsn(
     if not ends:
         return None
     return (max if operator.startswith("largest") else min)(ends)[1]
+
+
+def commits_between(
+    mapping: Iterable[MappingRow],
+    start: datetime | None,
+    end: datetime | None,
+    is_closed: bool = True,
+) -> set[str]:
+    """Commit LSNs with start < commit time <= end (open: < end); None is the low or high end."""
+    return {
+        row.start_lsn
+        for row in mapping
+        if (start is None or row.tran_end_time > start)
+        and (end is None or row.tran_end_time < end or (is_closed and row.tran_end_time == end))
+    }

@@ -79,55 +79,6 @@ def test_the_query_macros_compile_in_its_models(used: tuple[Capture, DbtResult])
     ] == [(2, 1)]
 
 
-BAD = [
-    ("get_all_changes('dbo_orders', none, HIGH)", "CDC 313", "from_lsn is NULL"),
-    ("get_all_changes('dbo_orders', LOW, '0x12')", "CDC 313", "'0x12' is not an LSN"),
-    ("get_all_changes('dbo_orders', HIGH, LOW)", "CDC 313", "is above to_lsn"),
-    ("get_all_changes('dbo_orders', LOW, HIGH, 'all with mask')", "CDC 313", "'all with mask'"),
-    ("get_net_changes('dbo_orders', LOW, HIGH, 'all update old')", "CDC 313", "'all update old'"),
-    ("get_all_changes('nope', LOW, HIGH)", "nope_ct", "not found"),
-    ("get_net_changes('dbo_heap', LOW, HIGH)", "CDC 208", "dbo_heap"),
-    ("get_all_changes('dbo_orders', ZERO, HIGH)", "CDC 313", "below the low end"),
-    (
-        "get_all_changes('dbo_orders', LOW, dbt_cdc.increment_lsn(HIGH))",
-        "CDC 313",
-        "above the high",
-    ),
-]
-
-
-@pytest.fixture(scope="module")
-def captured(make_project: Callable[..., Project]) -> Capture:
-    heap = CaptureInstance("dbo", "heap", "dbo_heap", (("v", "string"),))
-    capture = Capture(make_project, [ORDERS, heap])
-    capture.land([LogRecord(int_to_lsn(2), "7", "BEGIN"), LogRecord(int_to_lsn(3), "7", "COMMIT")])
-    capture.run()
-    return capture
-
-
-@pytest.mark.parametrize(("call", "number", "text"), BAD)
-def test_a_bad_window_is_one_clear_error(
-    captured: Capture, call: str, number: str, text: str
-) -> None:
-    """Also where the change table is empty."""
-    for name, value in {
-        "LOW": "dbt_cdc.get_min_lsn('dbo_orders')",
-        "HIGH": "dbt_cdc.get_max_lsn()",
-        "ZERO": "dbt_cdc.decrement_lsn(dbt_cdc.get_min_lsn('dbo_orders'))",
-    }.items():
-        call = call.replace(name, value)
-    captured.project.write(
-        "models/bad.sql",
-        f"{{{{ config(materialized='table') }}}}select count(*) as n from {{{{ dbt_cdc.{call} }}}}",
-    )
-    result = captured.project.dbt("run", "--select", "bad")
-    assert not result.success
-    assert number in result.output
-    assert text in result.output
-    assert "\tat org.apache" not in result.output
-    (captured.project.folder / "models" / "bad.sql").unlink()
-
-
 def test_the_package_has_no_duplicate_names() -> None:
     """One public macro a file, named as its file, except where a file is one helper's family."""
     for path in (PACKAGE / "macros").rglob("*.sql"):

@@ -1,39 +1,39 @@
 select * from (
         select
-                `__$start_lsn`,
-                `__$seqval`,
-                `__$operation`,
-                `__$update_mask`,
-                `id`,
-                `note`,
-                `amount`,
-                `at`
-            from schema_of_target.dbo_orders_ct
-            where
-                `__$start_lsn` >= '0x00000000000000000001'
-                and `__$start_lsn` <= '0x000000000000000000FF'
-                and `__$operation` <> 3
-            union all
-            select
-                cast(null as string),
-                cast(null as string),
-                cast(null as int),
-                cast(null as string),
-                cast(null as int),
-                cast(null as string),
-                cast(null as decimal(9,2)),
-                cast(null as timestamp)
-            from schema_of_target.validity_intervals
-            where
-                capture_instance = 'dbo_orders'
-                and case
-                    when high_end is null then raise_error('CDC 313: nothing is published yet for capture instance dbo_orders: run dbt until the log holds a commit')
-                    when '0x00000000000000000001' < low_end then raise_error(concat(
-                        'CDC 313: from_lsn ', '0x00000000000000000001', ' is below the low end ', low_end,
-                        ' of capture instance dbo_orders: older changes were removed or never captured; start at or after the low end (get_min_lsn), or load the table anew'))
-                    when '0x000000000000000000FF' > high_end then raise_error(concat(
-                        'CDC 313: to_lsn ', '0x000000000000000000FF', ' is above the high end ', high_end,
-                        ' of capture instance dbo_orders: it is not published yet; end at or before the high end (get_max_lsn), or run dbt first'))
-                    else false
-                end
+            `__$start_lsn`,
+            `__$seqval`,
+            `__$operation`,
+            `__$update_mask`,
+            `id`,
+            `note`,
+            `amount`,
+            `at`
+        from schema_of_target.dbo_orders_ct
+        where
+            `__$start_lsn` >= '0x00000000000000000001'
+            and `__$start_lsn` <= '0x000000000000000000FF'
+            and `__$operation` <> 3
+        union all
+        select
+            cast(null as string),
+            cast(null as string),
+            cast(null as int),
+            cast(null as string),
+            cast(null as int),
+            cast(null as string),
+            cast(null as decimal(9,2)),
+            cast(null as timestamp)
+        from schema_of_target.validity_intervals
+        where
+            capture_instance = 'dbo_orders'
+            and case
+                when high_end is null then raise_error('CDC 313: nothing is published yet for capture instance dbo_orders: run dbt until the log holds a commit')
+                when '0x00000000000000000001' < low_end then raise_error(concat(
+                    'CDC 313: from_lsn ', '0x00000000000000000001', ' is below the low end ', low_end,
+                    ' of capture instance dbo_orders: older changes were removed or never captured; start at or after the low end (get_min_lsn), or load the table anew'))
+                when '0x000000000000000000FF' > high_end then raise_error(concat(
+                    'CDC 313: to_lsn ', '0x000000000000000000FF', ' is above the high end ', high_end,
+                    ' of capture instance dbo_orders: it is not published yet; end at or before the high end (get_max_lsn), or run dbt first'))
+                else false
+            end
     )

@@ -1,0 +1,16 @@
+{#- The commit time of the published transaction with this commit LSN, as text (UTC); none for any other
+    LSN and for NULL. A value at run time. -#}
+{% macro map_lsn_to_time(lsn) %}
+    {% do dbt_cdc._declare_state() %}
+    {% if not execute or lsn is none %}
+        {% do return(none) %}
+    {% endif %}
+    {% set lsn = dbt_cdc._normalize_lsn(lsn, 'map_lsn_to_time: lsn') %}
+    {% if lsn > (dbt_cdc._published_state().high_end or '') %}
+        {% do return(none) %}
+    {% endif %}
+    {% do return(dbt_cdc._fetch(
+        'select cast(max(tran_end_time) as string) as time from '
+        ~ dbt_cdc._state_relation('lsn_time_mapping') ~ " where start_lsn = '" ~ lsn ~ "'"
+    )[0].time) %}
+{% endmacro %}

@@ -1,0 +1,38 @@
+{#- The LSN of the published transaction that ended at the time which the operator asks for; none where
+    there is none. Of several at one time, smallest... gives the first, largest... the last. A value at
+    run time. -#}
+{% macro map_time_to_lsn(relational_operator, time) %}
+    {% do dbt_cdc._declare_state() %}
+    {% if not execute %}
+        {% do return(dbt_cdc._zero_lsn()) %}
+    {% endif %}
+    {% set operator = (relational_operator or '') | string | trim | lower %}
+    {% set comparison = dbt_cdc._time_operators().get(operator) %}
+    {% if not comparison %}
+        {% do dbt_cdc.raise_cdc_error(
+            313, "map_time_to_lsn: relational_operator '" ~ (relational_operator or 'NULL')
+            ~ "' is unknown", "give '" ~ dbt_cdc._time_operators() | join("' or '") ~ "'"
+        ) %}
+    {% endif %}
+    {% set time = dbt_cdc._normalize_time(time, 'map_time_to_lsn: time') %}
+    {% set high_end = dbt_cdc._published_state().high_end %}
+    {% if not high_end or time is none %}
+        {% do return(none) %}
+    {% endif %}
+    {% do return(dbt_cdc._fetch(
+        'select ' ~ ('max' if operator.startswith('largest') else 'min')
+        ~ '(struct(tran_end_time, start_lsn)).start_lsn as lsn from '
+        ~ dbt_cdc._state_relation('lsn_time_mapping') ~ ' where tran_end_time ' ~ comparison ~ ' '
+        ~ dbt_cdc._time_literal(time) ~ " and start_lsn <= '" ~ high_end ~ "'"
+    )[0].lsn) %}
+{% endmacro %}
+
+
+{% macro _time_operators() %}
+    {% do return({
+        'largest less than': '<',
+        'largest less than or equal': '<=',
+        'smallest greater than': '>',
+        'smallest greater than or equal': '>=',
+    }) %}
+{% endmacro %}

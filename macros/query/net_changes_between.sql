@@ -1,0 +1,30 @@
+{#- Net changes of transactions with start_time < commit time <= end_time (open: < end_time), to be used
+    after `from`; NULL is the low or high end. -#}
+{% macro net_changes_between(
+    capture_instance, start_time=none, end_time=none, row_filter_option='all',
+    closed_high_end_point=true, column_list=none, update_flag_list=none
+) -%}
+    {%- set window = dbt_cdc._time_window(
+        'net_changes_between', capture_instance, start_time, end_time, row_filter_option,
+        closed_high_end_point, column_list, update_flag_list) -%}
+    (
+        {{ dbt_cdc._indent(dbt_cdc._net_wrapper_sql(window), 4) }}
+    )
+{%- endmacro %}
+
+
+{#- Update flags come from the mask, which only 'all with mask' gives. -#}
+{% macro _net_wrapper_sql(window) -%}
+    select
+        {{ dbt_cdc._wrapper_columns(window) }}
+        case `__$operation`
+            when 1 then 'D'
+            when 2 then 'I'
+            when 4 then 'UN'
+            when 5 then 'M'
+        end as `__CDC_OPERATION`
+        {{- dbt_cdc._update_flags(window) }}
+    from (
+        {{ dbt_cdc._indent(dbt_cdc._net_changes_sql(window), 4) }}
+    )
+{%- endmacro %}

@@ -1,0 +1,83 @@
+{#- The query functions of one instance: what stands in the macros, with parameters for values. -#}
+
+{#- Name -> the rest of `create function`. -#}
+{% macro _query_functions(instance) %}
+    {% set statements = {} %}
+    {% for kind in ['all', 'net'] if kind == 'all' or instance.supports_net_changes %}
+        {% do statements.update({
+            'fn_cdc_get_' ~ kind ~ '_changes_' ~ instance.name | lower:
+                dbt_cdc._query_function_sql(kind, instance),
+            'fn_' ~ kind ~ '_changes_' ~ instance.name | lower:
+                dbt_cdc._wrapper_function_sql(kind, instance),
+        }) %}
+    {% endfor %}
+    {% do return(statements) %}
+{% endmacro %}
+
+
+{% macro _query_function_sql(kind, instance) -%}
+    {%- set window = dbt_cdc._function_window(kind, instance) -%}
+    {%- do window.update(
+        from_lsn=dbt_cdc._normalized_lsn_sql('from_lsn'),
+        to_lsn=dbt_cdc._normalized_lsn_sql('to_lsn'),
+        option_sql='lower(trim(row_filter_option))'
+    ) -%}
+    (from_lsn string, to_lsn string, row_filter_option string)
+    returns table (
+        `__$start_lsn` string,
+        {%- if kind == 'all' %}
+        `__$seqval` string,
+        {%- endif %}
+        `__$operation` int,
+        `__$update_mask` string
+        {%- for column in instance.columns %},
+        {{ dbt_cdc._column(column.name) }} {{ dbt_cdc._expression_type(column.data_type) }}
+        {%- endfor %}
+    )
+    return
+    {{ dbt_cdc._all_changes_sql(window) if kind == 'all' else dbt_cdc._net_changes_sql(window) }}
+{%- endmacro %}
+
+
+{#- A function by time finds its commits when it runs: it reads the whole change table. -#}
+{% macro _wrapper_function_sql(kind, instance) -%}
+    {%- set window = dbt_cdc._function_window(kind, instance) -%}
+    {%- do window.update(
+        by_time=true, start_time='start_time', end_time='end_time',
+        is_closed='closed_high_end_point', from_lsn="'" ~ dbt_cdc._zero_lsn() ~ "'",
+        to_lsn="'0x" ~ 'F' * 20 ~ "'", option_sql='lower(trim(row_filter_option))',
+        listed_columns=instance.columns | map(attribute='name') | list, flagged_columns=[]
+    ) -%}
+    {%- do window.update(commits=dbt_cdc._published_commits_of_times(window)) -%}
+    (
+        start_time timestamp default null,
+        end_time timestamp default null,
+        row_filter_option string default 'all',
+        closed_high_end_point boolean default true
+    )
+    returns table (
+        {%- if kind == 'all' %}
+        `__CDC_STARTLSN` string,
+        `__CDC_SEQVAL` string,
+        {%- endif %}
+        {%- for column in instance.columns %}
+        {{ dbt_cdc._column(column.name) }} {{ dbt_cdc._expression_type(column.data_type) }},
+        {%- endfor %}
+        `__CDC_OPERATION` string
+    )
+    return
+    {{ dbt_cdc._all_wrapper_sql(window) if kind == 'all' else dbt_cdc._net_wrapper_sql(window) }}
+{%- endmacro %}
+
+
+{% macro _published_commits_of_times(window) -%}
+    select mapping.start_lsn
+    from {{ dbt_cdc._state_relation('lsn_time_mapping') }} as mapping
+    inner join {{ dbt_cdc._validity_intervals() }} as intervals
+        on
+            intervals.capture_instance = {{ dbt_cdc._literal(window.capture_instance) }}
+            and mapping.start_lsn >= intervals.low_end
+            and mapping.start_lsn <= intervals.high_end
+    where
+        {{ dbt_cdc._indent(dbt_cdc._is_in_times(window), 4) }}
+{%- endmacro %}

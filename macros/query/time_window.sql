@@ -1,0 +1,111 @@
+{#- What a query by time needs to know, its arguments checked: a query window of the LSNs whose commit
+    times lie in it, found while the query compiles, so that files are skipped. -#}
+{% macro _time_window(
+    function, capture_instance, start_time, end_time, row_filter_option, closed_high_end_point,
+    column_list, update_flag_list
+) %}
+    {% do dbt_cdc._declare_state() %}
+    {% if not execute %}
+        {% do dbt_cdc._depend_on_instance(capture_instance) %}
+        {% do return(dbt_cdc._placeholder_window()) %}
+    {% endif %}
+    {% set instance = dbt_cdc._find_published(capture_instance) %}
+    {% set window = dbt_cdc._function_window(function, instance) %}
+    {% set start_time = dbt_cdc._normalize_time(start_time, function ~ ': start_time') %}
+    {% set end_time = dbt_cdc._normalize_time(end_time, function ~ ': end_time') %}
+    {% do window.update(
+        relation=dbt_cdc._instance_relation(instance),
+        option=dbt_cdc._row_filter_option(window, row_filter_option),
+        option_sql=none,
+        by_time=true,
+        start_time=dbt_cdc._time_literal(start_time),
+        end_time=dbt_cdc._time_literal(end_time),
+        is_closed='true' if closed_high_end_point else 'false',
+        listed_columns=dbt_cdc._listed_columns(instance, column_list, 22918),
+        flagged_columns=dbt_cdc._listed_columns(instance, update_flag_list or [], 22919)
+    ) %}
+    {% do window.update(dbt_cdc._lsns_of_times(window)) %}
+    {% do return(window) %}
+{% endmacro %}
+
+
+{#- The captured columns of a list, as they are spelled: none gives all; a text separates by commas, as
+    in SQL Server. -#}
+{% macro _listed_columns(instance, names, number) %}
+    {% if names is none %}
+        {% do return(instance.columns | map(attribute='name') | list) %}
+    {% endif %}
+    {% set listed = [] %}
+    {% set names = names.replace(', ', ',').split(',') if names is string else names %}
+    {% for name in names %}
+        {% set ordinal = dbt_cdc._captured_ordinal(instance, name, number) %}
+        {% do listed.append(instance.columns[ordinal - 1].name) %}
+    {% endfor %}
+    {% do return(listed) %}
+{% endmacro %}
+
+
+{#- The first and the last LSN of the window, as SQL; where commit times do not increase with the LSNs,
+    the commits between them that belong to it. A window without commits has no rows. -#}
+{% macro _lsns_of_times(window) %}
+    {% set interval = dbt_cdc._published_state().intervals.get(window.capture_instance | lower) %}
+    {% set found = {} %}
+    {% if interval and interval.high_end %}
+        {% set found = dbt_cdc._fetch(
+            dbt_cdc._lsns_of_times_sql(window, interval.low_end, interval.high_end)
+        )[0] %}
+    {% endif %}
+    {% set from_lsn = found.from_lsn or '0x' ~ 'F' * 20 %}
+    {% set to_lsn = found.to_lsn or dbt_cdc._zero_lsn() %}
+    {% do return({
+        'from_lsn': "'" ~ from_lsn ~ "'",
+        'to_lsn': "'" ~ to_lsn ~ "'",
+        'commits': dbt_cdc._commits_of_times(
+            window, "mapping.start_lsn >= '" ~ from_lsn ~ "' and mapping.start_lsn <= '" ~ to_lsn ~ "'"
+        ) if found.others else none,
+    }) %}
+{% endmacro %}
+
+
+{% macro _lsns_of_times_sql(window, low_end, high_end) -%}
+    with entries as (
+        select
+            start_lsn,
+            {{ dbt_cdc._indent(dbt_cdc._is_in_times(window), 8) }} as is_inside
+        from {{ dbt_cdc._state_relation('lsn_time_mapping') }} as mapping
+        where start_lsn >= '{{ low_end }}' and start_lsn <= '{{ high_end }}'
+    ),
+
+    ends as (
+        select min(start_lsn) as from_lsn, max(start_lsn) as to_lsn from entries where is_inside
+    )
+
+    select
+        from_lsn,
+        to_lsn,
+        (
+            select count(*) from entries
+            where not is_inside and start_lsn > from_lsn and start_lsn < to_lsn
+        ) as others
+    from ends
+{%- endmacro %}
+
+
+{#- The commits of a window by time within bounds given as SQL. -#}
+{% macro _commits_of_times(window, bounds) -%}
+    select mapping.start_lsn
+    from {{ dbt_cdc._state_relation('lsn_time_mapping') }} as mapping
+    where
+        {{ bounds }}
+        and {{ dbt_cdc._indent(dbt_cdc._is_in_times(window), 4) }}
+{%- endmacro %}
+
+
+{% macro _is_in_times(window) -%}
+    ({{ window.start_time }} is null or mapping.tran_end_time > {{ window.start_time }})
+    and (
+        {{ window.end_time }} is null
+        or mapping.tran_end_time < {{ window.end_time }}
+        or {{ window.is_closed }} and mapping.tran_end_time = {{ window.end_time }}
+    )
+{%- endmacro %}

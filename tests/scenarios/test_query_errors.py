@@ -1,0 +1,220 @@
+"""Every bad argument of every macro and function is one clear error: number, values, what to do."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from capturing import Capture, instance_yaml
+from harness import Project
+from reference.capture import CaptureInstance
+from reference.log import UTC, LogRecord, int_to_lsn
+
+ITEMS = CaptureInstance(
+    "dbo",
+    "items",
+    "dbo_items",
+    (("id", "int"), ("Name", "string"), ("pay load", "binary")),
+    ("id",),
+)
+HEAP = CaptureInstance("dbo", "heap", "dbo_heap", (("v", "string"),))
+EMPTY = CaptureInstance("dbo", "empty", "dbo_empty", (("id", "int"),), ("id",))
+LATE = CaptureInstance("dbo", "late", "dbo_late", (("id", "int"),), ("id",))
+NOON = datetime(2024, 3, 1, 12, tzinfo=UTC)
+ENDS = [NOON + timedelta(minutes=n) for n in (1, 2, 3)]
+LOW, BELOW = int_to_lsn(0x100), int_to_lsn(0xFF)
+HIGH, ABOVE = int_to_lsn(0x122), int_to_lsn(0x123)
+WINDOW = f"'{LOW}', '{HIGH}'"
+
+
+def transaction(number: int) -> list[LogRecord]:
+    """An insert into `items`, committed at ENDS[number]; the first one begins the log at NOON."""
+    lsns = [int_to_lsn(0x100 + 0x10 * number + n) for n in range(3)]
+    images: dict[str, Any] = {"after_image": json.dumps({"id": number})}
+    return [
+        LogRecord(lsns[0], f"t{number}", "BEGIN", NOON),
+        LogRecord(lsns[1], f"t{number}", "INSERT", NOON, "dbo", "items", **images),
+        LogRecord(lsns[2], f"t{number}", "COMMIT", ENDS[number]),
+    ]
+
+
+@pytest.fixture(scope="module")
+def story(make_project: Callable[..., Project]) -> Capture:
+    """Two transactions; then `late` comes in, with a third."""
+    capture = Capture(make_project, [ITEMS, HEAP, EMPTY])
+    capture.land([*transaction(0), *transaction(1)])
+    capture.run()
+    capture.project.write("models/dbo_late_ct.sql", "{{ dbt_cdc.change_table() }}")
+    capture.project.write("models/late.yml", instance_yaml([LATE]))
+    capture.land(transaction(2))
+    capture.run()
+    return capture
+
+
+def bad_relations() -> list[tuple[str, str, str]]:
+    """Every bad argument of what stands after `from`: call, number, a part of the text."""
+    calls = []
+    for name in ("get_all_changes", "get_net_changes", "change_feed", "get_column_changes"):
+        calls += [
+            (f"{name}('dbo_items', none, '{HIGH}')", "313", "from_lsn is NULL: give an LSN"),
+            (f"{name}('dbo_items', '{LOW}', none)", "313", "to_lsn is NULL"),
+            (f"{name}('dbo_items', '{LOW}', '0x12')", "313", "'0x12' is not an LSN: give 0x and"),
+            (f"{name}('dbo_items', '{HIGH}', '{LOW}')", "313", f"{HIGH} is above to_lsn {LOW}"),
+            (f"{name}('dbo_items', '{BELOW}', '{HIGH}')", "313", f"below the low end {LOW}"),
+            (f"{name}('dbo_items', '{LOW}', '{ABOVE}')", "313", f"above the high end {HIGH}"),
+            (f"{name}('dbo_empty', '{BELOW}', '{HIGH}')", "313", "is below the low end"),
+            (
+                f"{name}('nope', {WINDOW})",
+                "22981",
+                "'nope' does not exist: this project has dbo_em",
+            ),
+            (f"{name}(none, {WINDOW})", "22981", "'NULL' does not exist"),
+        ]
+    for name in ("all_changes_between", "net_changes_between"):
+        calls += [
+            (
+                f"{name}('dbo_items', '2024-02-29')",
+                "313",
+                "start_time 2024-02-29 00:00:00 is before",
+            ),
+            (
+                f"{name}('dbo_items', none, '2024-03-01 12:03:01')",
+                "313",
+                "is after 2024-03-01 12:03:00",
+            ),
+            (f"{name}('dbo_items', '{ENDS[1]}', '{ENDS[0]}')", "313", "is after end_time"),
+            (
+                f"{name}('dbo_empty', none, '2024-03-02')",
+                "313",
+                "not published yet; end at or before",
+            ),
+            (
+                f"{name}('dbo_late', '{ENDS[0]}', none)",
+                "313",
+                "never captured; start at or after it",
+            ),
+            (
+                f"{name}('dbo_items', 'yesterday')",
+                "313",
+                "'yesterday' is not a time: give yyyy-mm-dd",
+            ),
+            (
+                f"{name}('dbo_items', none, '2023-02-29')",
+                "313",
+                "end_time '2023-02-29' is not a time",
+            ),
+            (f"{name}('dbo_items', none, none, 'al')", "313", "row_filter_option 'al' is unknown"),
+            (f"{name}('nope')", "22981", "'nope' does not exist"),
+            (
+                f"{name}('dbo_items', column_list=['x'])",
+                "22918",
+                "column 'x': it captures id, Name",
+            ),
+            (f"{name}('dbo_items', update_flag_list=['x'])", "22919", "column 'x': it captures id"),
+        ]
+    return [
+        *calls,
+        (f"get_all_changes('dbo_items', {WINDOW}, 'all with mask')", "313",
+         "row_filter_option 'all with mask' is unknown: give 'all' or 'all update old'"),
+        (f"get_all_changes('dbo_items', {WINDOW}, none)", "313", "'NULL' is unknown"),
+        (f"get_net_changes('dbo_items', {WINDOW}, 'all update old')", "313", "'all with merge'"),
+        (f"get_net_changes('dbo_heap', {WINDOW})", "208", "'dbo_heap' has no net changes"),
+        ("net_changes_between('dbo_heap')", "208", "'dbo_heap' has no net changes: they need"),
+    ]  # fmt: skip
+
+
+MASK = "\"'0x01'\""
+BAD_VALUES = [
+    ("map_time_to_lsn('largest', '2024-01-01')", "313", "'largest' is unknown: give 'largest less"),
+    ("map_time_to_lsn(none, '2024-01-01')", "313", "relational_operator 'NULL' is unknown"),
+    ("map_time_to_lsn('largest less than', '1 Jan')", "313", "'1 Jan' is not a time"),
+    ("map_lsn_to_time('0x1')", "313", "'0x1' is not an LSN"),
+    (f"increment_lsn('0x{'F' * 20}')", "313", "leaves the range of LSNs"),
+    ("decrement_lsn('12')", "313", "'12' is not an LSN"),
+    (
+        f"has_column_changed('dbo_items', 'x', {MASK})",
+        "22918",
+        "a column 'x': it captures id, Name",
+    ),
+    (f"has_column_changed('dbo_items', none, {MASK})", "22918", "a column 'NULL': it captures"),
+    (f"has_column_changed('nope', 'x', {MASK})", "22981", "'nope' does not exist"),
+    (f"changed_columns('nope', {MASK})", "22981", "'nope' does not exist"),
+    ("is_bit_set(1, \"'zz'\")", "313", "'zz' is not an update mask: give 0x and"),
+]
+BAD_FUNCTIONS = [
+    (f"* from {{schema}}.fn_cdc_get_all_changes_dbo_items('{LOW}', 'x', 'all')",
+     "CDC 313: to_lsn 'x' is not an LSN"),
+    (f"* from {{schema}}.fn_cdc_get_net_changes_dbo_empty('{LOW}', '{ABOVE}', 'all')",
+     "CDC 313: to_lsn .* is above the high end"),
+    ("* from {schema}.fn_all_changes_dbo_items('2020-01-01')", "CDC 313: start_time 2020-"),
+    ("* from {schema}.fn_net_changes_dbo_items(null, '2030-01-01')", "CDC 313: end_time 2030-"),
+    ("* from {schema}.fn_all_changes_dbo_empty(null, '2030-01-01')", "CDC 313: end_time 2030-"),
+    ("* from {schema}.fn_all_changes_dbo_items('2024-03-01 12:02:00', '2024-03-01 12:01:00')",
+     "CDC 313: start_time .* is after end_time"),
+    ("* from {schema}.fn_all_changes_dbo_items(row_filter_option => 'x')",
+     "CDC 313: row_filter_option 'x'"),
+    ("{schema}.fn_cdc_map_time_to_lsn('x', timestamp'2024-01-01')", "CDC 313: .*'x' is unknown"),
+    ("{schema}.fn_cdc_map_lsn_to_time('x')", "CDC 313: .*'x' is not an LSN"),
+    ("{schema}.fn_cdc_has_column_changed('dbo_items', 'x', '0x01')", "CDC 22918: .*'x'"),
+    ("{schema}.fn_cdc_is_bit_set(1, 'zz')", "CDC 313: .*'zz' is not an update mask"),
+    ("* from {schema}.fn_cdc_get_net_changes_dbo_heap('0x', '0x', 'all')", "[Cc]ould not"),
+]  # fmt: skip
+
+
+def test_of_macros_in_models(story: Capture) -> None:
+    """All in one run, each in a table model: the error comes first, without a Java stack."""
+    table = "{{ config(materialized='table') }}\nselect "
+    cases = [
+        *((f"{table} count(*) as n from {{{{ dbt_cdc.{c[0]} }}}}", c) for c in bad_relations()),
+        *((f"{table} {{{{ dbt_cdc.{case[0]} }}}} as n", case) for case in BAD_VALUES),
+    ]
+    for number, (model, _) in enumerate(cases):
+        story.project.write(f"models/bad/bad_{number}.sql", model)
+    result = story.project.dbt("run", "--select", "path:models/bad")
+    shutil.rmtree(story.project.folder / "models" / "bad")
+    for number, (_, (call, code, problem)) in enumerate(cases):
+        outcome = result.messages[f"bad_{number}"]
+        assert outcome.status == "error", call
+        lines = [line.strip() for line in outcome.message.split("\n") if line.strip()]
+        (line,) = [n for n, line in enumerate(lines) if f"CDC {code}: " in line]
+        assert line <= 2, outcome.message
+        assert problem in lines[line], (call, outcome.message)
+        assert not [line for line in lines if line.startswith("at ") or "Exception" in line]
+
+
+def test_of_functions(story: Capture) -> None:
+    for query, problem in BAD_FUNCTIONS:
+        with pytest.raises(Exception, match=problem):
+            story.sql(f"select {query}")
+    assert story.sql("select * from {schema}.fn_all_changes_dbo_empty()") == []
+    assert story.sql("select * from {schema}.fn_all_changes_dbo_late('2024-03-01 12:02:00')") == []
+
+
+def test_a_function_in_a_table_model_shows_no_java_stack(story: Capture) -> None:
+    story.project.write(
+        "models/bad.sql",
+        "{{ config(materialized='table') }} select count(*) as n"
+        " from {{ target.schema }}.fn_all_changes_dbo_items('2020-01-01')",
+    )
+    result = story.project.dbt("run", "--select", "bad")
+    (story.project.folder / "models" / "bad.sql").unlink()
+    assert "CDC 313: start_time 2020-01-01 00:00:00 is before" in result.messages["bad"].message
+    assert "\tat " not in result.output
+
+
+def test_of_an_instance_that_no_run_has_published(story: Capture) -> None:
+    fresh = CaptureInstance("dbo", "fresh", "dbo_fresh", (("id", "int"),), ("id",))
+    story.project.write("models/dbo_fresh_ct.sql", "{{ dbt_cdc.change_table() }}")
+    story.project.write("models/fresh.yml", instance_yaml([fresh]))
+    story.project.write(
+        "models/early.sql",
+        f"select * from {{{{ dbt_cdc.get_all_changes('dbo_fresh', {WINDOW}) }}}}",
+    )
+    result = story.project.dbt("run", "--select", "early")
+    for name in ("dbo_fresh_ct.sql", "fresh.yml", "early.sql"):
+        (story.project.folder / "models" / name).unlink()
+    assert "CDC 313: nothing is published yet for capture instance dbo_fresh" in result.output
