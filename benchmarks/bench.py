@@ -174,8 +174,32 @@ def queries(bench: Bench) -> Iterator[Result]:
         yield compare(
             f"{name}, the persistent function", "direct scan", by_name, scan, None, **many
         )
+    yield from special(bench, project, logs[-1])
     yield history(bench, ask, logs[-1])
     yield from net(bench, project, rows, whole, max(versions))
+
+
+def special(bench: Bench, project: harness.Project, log: Log) -> Iterator[Result]:
+    """The window of the last run by time, and with a filter on its masks."""
+    by_lsn = f"get_all_changes('dbo_orders', '{log.first_lsn}', '{log.last_lsn}')"
+    times = ", ".join(f"'{log.commit_time(log.first + n)}'" for n in (-1, log.transactions - 1))
+    many = {"runs": bench.runs * 8, "warm_up": 3}
+    what, plain = "the last 20th", bench.read(bench.asked(project, by_lsn))
+    by_time = bench.read(bench.asked(project, f"all_changes_between('dbo_orders', {times})"))
+    yield compare(f"all_changes_between, {what} by time", "by LSN", by_time, plain, 1.2, **many)
+    function = f"select * from {project.schema}.fn_all_changes_dbo_orders({times})"
+    yield compare(
+        f"fn_all_changes_dbo_orders, {what} by time",
+        "by LSN",
+        bench.read(function),
+        plain,
+        None,
+        **many,
+    )
+    changed = "dbt_cdc.has_column_changed('dbo_orders', 'amount', '`__$update_mask`')"
+    masked = bench.asked(project, f"{by_lsn} }}}} where {{{{ {changed}")
+    name = f"get_all_changes, {what} where has_column_changed"
+    yield compare(name, "without the filter", bench.read(masked), plain, None, **many)
 
 
 def history(bench: Bench, ask: Callable[[], None], log: Log) -> Result:

@@ -8,6 +8,7 @@ deletes of a transaction takes a row that an earlier transaction of the log inse
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
@@ -26,6 +27,7 @@ COLUMNS = {
     "updated_at": "timestamp",
 }
 OLD_KEYS = 1_000_000_000
+START = datetime(2024, 1, 1)
 _RECORDS = """
 select
     {lsn} as lsn,
@@ -37,7 +39,7 @@ select
         when place <= 8 then 'INSERT'
         else 'DELETE'
     end as operation,
-    timestamp'2024-01-01 00:00:00' + make_dt_interval(0, 0, 0, tran * 0.01) as record_time,
+    timestamp'{start}' + make_dt_interval(0, 0, 0, tran * 0.01) as record_time,
     if(place between 1 and 10, 'dbo', null) as source_schema,
     if(place between 1 and 10, {name}, null) as source_name,
     case when place between 1 and 5 or place between 9 and 10 then {before} end as before_image,
@@ -98,6 +100,10 @@ class Log:
         """The LSN of the COMMIT of a transaction."""
         return f"0x{(transaction + 1) * RECORDS_PER_TRANSACTION:020X}"
 
+    def commit_time(self, transaction: int) -> str:
+        """When a transaction committed, as text: a hundred a second."""
+        return f"{START + timedelta(seconds=transaction / 100):%Y-%m-%d %H:%M:%S.%f}"
+
     @property
     def first_lsn(self) -> str:
         """The first record's LSN."""
@@ -118,6 +124,7 @@ def write_log(spark: SparkSession, log: Log, table: str, files: int = 8) -> None
         name=f"concat('t', tran % {log.tables})" if log.tables else f"'{log.name}'",
         old=OLD_KEYS,
         keys=log.old_keys,
+        start=START,
         before=_IMAGE.format(v=0),
         after=_IMAGE.format(v="if(place <= 5, 1 + tran % 7, 0)"),
     )

@@ -6,6 +6,7 @@ import itertools
 import json
 import random
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -54,8 +55,8 @@ def jinja(time: datetime | None) -> str:
 class Commits:
     """Transactions of `items`, `heap` and a table that nobody captures, at given commit times."""
 
-    def __init__(self, seed: int) -> None:
-        self.random, self.lsns = random.Random(seed), itertools.count(0x1000)
+    def __init__(self, seed: int, first_lsn: int = 0x1000) -> None:
+        self.random, self.lsns = random.Random(seed), itertools.count(first_lsn)
         self.rows: dict[int, dict[str, Any]] = {}
         self.numbers = itertools.count(1)
 
@@ -435,3 +436,54 @@ def test_change_feed_and_commit_times(
     assert len(timed) == len(changes)
     for row in [*timed, *net]:
         assert utc(row["__$commit_time"]) == times[row["__$start_lsn"]]
+
+
+def test_two_sessions_ask_at_once(story: Capture, bounds: tuple[str, str]) -> None:
+    """Functions are looked up in the catalog: any session has them, and many may ask."""
+    low, high = bounds
+    queries = [
+        f"select * from {story.schema}.fn_cdc_get_all_changes_dbo_items('{low}', '{high}', 'all')",
+        f"select * from {story.schema}.fn_net_changes_dbo_items()",
+        f"select {story.schema}.fn_cdc_map_time_to_lsn('largest less than', '{NOON:%Y-%m-%d}')",
+    ] * 3
+
+    def ask(query: str) -> list[str]:
+        session = story.project.spark.newSession()
+        session.conf.set("spark.sql.session.timeZone", "UTC")
+        return sorted(map(repr, session.sql(query).collect()))
+
+    with ThreadPoolExecutor(len(queries)) as pool:
+        found = list(pool.map(ask, queries))
+    assert found[:3] == found[3:6] == found[6:]
+    assert found[0] == sorted(map(repr, story.sql(queries[0])))
+
+
+def test_when_the_low_end_was_raised(story: Capture, mapping: list[MappingRow]) -> None:
+    """As cleanup raises it: by LSN and by time, macros and functions refuse what is below."""
+    mark = mapping[20]
+    before = max(row.tran_end_time for row in mapping[:20])
+    story.sql(f"update {{schema}}.change_tables set start_lsn = '{mark.start_lsn}'")
+    story.sql(f"delete from {{schema}}.dbo_items_ct where `__$start_lsn` < '{mark.start_lsn}'")
+    story.land(Commits(9, 0x2000).records([NOON + timedelta(hours=1)]))
+    story.run()
+    low, high, end = values(
+        story,
+        ["get_min_lsn('dbo_items')", "get_max_lsn()", "map_lsn_to_time(dbt_cdc.get_max_lsn())"],
+    )
+    assert low == mark.start_lsn
+    assert end == "2024-03-01 13:00:00"
+    below = decrement_lsn(low)
+    function = "select * from {schema}.fn_"
+    for query in (
+        f"{function}cdc_get_all_changes_dbo_items('{below}', '{high}', 'all')",
+        f"{function}all_changes_dbo_items({text(before - timedelta(seconds=1))})",
+        f"{function}net_changes_dbo_items({text(before - timedelta(seconds=1))}, '{end}')",
+    ):
+        with pytest.raises(Exception, match=r"CDC 313: .* low end"):
+            story.sql(query)
+    kept = [row["__$start_lsn"] for row in story.sql("select * from {schema}.dbo_items_ct")]
+    calls = ["all_changes_between('dbo_items', row_filter_option='all update old')",
+             f"get_all_changes('dbo_items', '{low}', '{high}', 'all update old')"]  # fmt: skip
+    for found in rows(story, calls):
+        assert len(found) == len(kept)
+    assert len(story.sql(f"{function}all_changes_dbo_items({text(before)})")) <= len(kept)
