@@ -25,7 +25,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "tests")]
 import harness  # noqa: E402
 import matplotlib  # noqa: E402
 from capturing import instance_yaml  # noqa: E402
-from measure import Result, compare  # noqa: E402
+from measure import Result, compare, timed  # noqa: E402
 from orders_log import COLUMNS, Log, write_log  # noqa: E402
 from pyspark.sql import SparkSession  # noqa: E402
 from reference.capture import CaptureInstance  # noqa: E402
@@ -108,11 +108,12 @@ def capture(bench: Bench) -> Iterator[Result]:
 
 
 def memory(bench: Bench) -> Iterator[Result]:
-    """What the driver still holds after a run over a small window and one ten times larger."""
+    """What the driver still holds after runs over larger and larger windows: the transactions of a
+    window up to Spark's limit for broadcasts, beyond it nothing."""
     jvm = bench.spark.sparkContext._jvm
     runtime = jvm.java.lang.Runtime.getRuntime()
-    project, held, first = bench.project([ORDERS]), [], 0
-    for transactions in (int(10_000 * bench.scale), int(100_000 * bench.scale)):
+    project, held, first = bench.project([ORDERS]), list[tuple[int, float]](), 0
+    for transactions in (int(n * bench.scale) for n in (10_000, 100_000, 300_000)):
         log = Log(transactions, first)
         first += transactions
         write_log(bench.spark, log, f"{project.schema}.landed")
@@ -120,16 +121,12 @@ def memory(bench: Bench) -> Iterator[Result]:
         for _ in range(3):  # Spark drops what is unreachable in the background
             jvm.java.lang.System.gc()
             time.sleep(2)
-        held.append((runtime.totalMemory() - runtime.freeMemory()) / 2**20)
-    yield Result(
-        f"driver memory after a run over {log.changes:,} changes, MiB",
-        f"the same after {log.changes // 10:,} changes",
-        held[1],
-        held[0],
-        held[1] / held[0],
-        1.2,
-        "MiB",
-    )
+        held.append((log.changes, (runtime.totalMemory() - runtime.freeMemory()) / 2**20))
+    for (less, before), (more, after), goal in zip(held, held[1:], (None, 1.2), strict=True):
+        what = f"driver memory after a run over {more:,} changes, MiB"
+        yield Result(
+            what, f"the same after {less:,} changes", after, before, after / before, goal, "MiB"
+        )
 
 
 def queries(bench: Bench) -> Iterator[Result]:
@@ -301,7 +298,55 @@ def many_instances(bench: Bench) -> Iterator[Result]:
         )
 
 
-PARTS = {"capture": capture, "queries": queries, "memory": memory, "instances": many_instances}
+def cleanup(bench: Bench) -> Iterator[Result]:
+    """The cleanup job over 90 % of a table, against one DELETE of the same rows; then with nothing
+    to do."""
+    project, size = bench.project([ORDERS]), int(33_334 * bench.scale)
+    logs = [Log(size, n * size) for n in range(10)]
+    for log in logs:
+        write_log(bench.spark, log, f"{project.schema}.landed", 2)
+        project.ok("run")
+    table, state = f"{project.schema}.dbo_orders_ct", ("change_tables", "lsn_time_mapping")
+    rows = sum(log.rows for log in logs)
+    versions = {
+        name: bench.spark.sql(f"describe history {project.schema}.{name}").first().version
+        for name in ("dbo_orders_ct", *state)
+    }
+    minutes = max(1, round(size / 100 / 60))
+    job = json.dumps({"job_type": "cleanup", "retention": minutes})
+    project.ok("run-operation", "change_job", "--args", job)
+
+    def restore() -> None:
+        for name, version in versions.items():
+            bench.spark.sql(f"restore table {project.schema}.{name} to version as of {version}")
+
+    def clean() -> None:
+        project.ok("run-operation", "cleanup")
+
+    clean()
+    (mark,) = bench.spark.sql(f"select min(start_lsn) from {project.schema}.change_tables").first()
+    yield compare(
+        f"cleanup of 90 % of {rows:,} rows",
+        "one plain DELETE of them",
+        clean,
+        lambda: bench.spark.sql(f"delete from {table} where `__$start_lsn` < '{mark}'"),
+        1.3,
+        bench.runs,
+        prepare_a=restore,
+        prepare_b=restore,
+    )
+    clean()
+    seconds = timed(clean)
+    yield Result("cleanup with nothing to do, one table", "2 seconds", seconds, 2, seconds / 2, 1.0)
+
+
+PARTS = {
+    "capture": capture,
+    "queries": queries,
+    "memory": memory,
+    "instances": many_instances,
+    "cleanup": cleanup,
+}
 
 
 def read_results() -> dict[str, list[Result]]:

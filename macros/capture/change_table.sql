@@ -6,6 +6,7 @@
     {%- set scan_transactions = dbt_cdc._state_relation('scan_transactions') %}
     {%- if execute %}
         {%- set instance = dbt_cdc._capture_instance(dbt_cdc.captured_model()) %}
+        {%- do dbt_cdc._file_format() %}
         {%- set window = dbt_cdc.scan_window() %}
         {%- set window = dbt_cdc._instance_window(instance, window) %}
 {{ dbt_cdc._change_rows(instance, window, log, scan_transactions) }}

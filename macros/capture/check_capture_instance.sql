@@ -76,7 +76,7 @@
                 'give the Spark type that holds the source values'
             ) %}
         {% endif %}
-        {% if column.name in dbt_cdc._metadata_columns().keys() %}
+        {% if column.name | lower in dbt_cdc._metadata_columns() %}
             {% do dbt_cdc.raise_cdc_error(
                 22975, who ~ " captures a column called '" ~ column.name ~ "'",
                 'this name is reserved for the change table itself'

@@ -1,6 +1,6 @@
 {#- The last commit that a new window may take in; none where the log holds no new commit. -#}
 {% macro _find_log_end(scanned_lsn) %}
-    {% set row = dbt_cdc._fetch(dbt_cdc._log_end_sql(scanned_lsn))[0] %}
+    {% set row = dbt_cdc._fetch(dbt_cdc._log_end_sql(scanned_lsn, dbt_cdc._most_commits()))[0] %}
     {% if row.time_zone not in ['UTC', 'Etc/UTC', 'GMT', 'Z', '+00:00', 'Etc/GMT'] %}
         {% do dbt_cdc.raise_cdc_error(
             22859, "the session's time zone is " ~ row.time_zone,
@@ -17,7 +17,14 @@
 {% endmacro %}
 
 
-{% macro _log_end_sql(scanned_lsn) -%}
+{#- How many transactions a run may take: all of them (none), unless the capture job is not continuous. -#}
+{% macro _most_commits() %}
+    {% set job = dbt_cdc._jobs().get('capture') %}
+    {% do return(job.maxtrans * job.maxscans if job and not job.continuous else none) %}
+{% endmacro %}
+
+
+{% macro _log_end_sql(scanned_lsn, most_commits) -%}
     {%- set bound = dbt_cdc._scan_until() -%}
     with records as (
         select
@@ -45,11 +52,19 @@
         select min(lsn) as lsn from records where operation = 'COMMIT' and {{ bound }}
     )
     {%- endif %}
+    {%- if most_commits %},
+
+    first_commits as (
+        select max(lsn) as last_lsn
+        from (select lsn from records where operation = 'COMMIT' order by lsn limit {{ most_commits }})
+    )
+    {%- endif %}
 
     select
         max(
             case when records.operation = 'COMMIT'
                 {%- if bound %} and records.lsn < coalesce(beyond.lsn, '0xG'){% endif %}
+                {%- if most_commits %} and records.lsn <= first_commits.last_lsn{% endif %}
                 then records.lsn end
         ) as to_lsn,
         min(records.malformed) as malformed,
@@ -57,6 +72,9 @@
     from records
     {%- if bound %}
     cross join beyond
+    {%- endif %}
+    {%- if most_commits %}
+    cross join first_commits
     {%- endif %}
 {%- endmacro %}
 

@@ -10,6 +10,9 @@
             {% do dbt_cdc._check_unedited(instance, known[name]) %}
         {% endif %}
     {% endfor %}
+    {% if not known %}
+        {% do dbt_cdc._enter_jobs() %}
+    {% endif %}
     {% if new %}
         {% set log_start = dbt_cdc._fetch(
             'select min(lsn) as lsn from ' ~ dbt_cdc._log_relation()

@@ -24,7 +24,7 @@
 {#- Tells dbt while it parses which state a model or hook uses. -#}
 {% macro _declare_state() %}
     {% for name in ['change_tables', 'captured_columns', 'index_columns', 'lsn_time_mapping',
-        'scan_transactions', 'scan_progress'] %}
+        'scan_transactions', 'scan_progress', 'cdc_jobs'] %}
         {% do dbt_cdc._state_relation(name) %}
     {% endfor %}
 {% endmacro %}

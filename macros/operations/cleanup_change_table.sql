@@ -1,0 +1,64 @@
+{#- Run-operation: raises one instance's low end to `low_water_mark`, or to the first LSN of the same
+    commit time, and removes what is below. A NULL mark only removes, e.g. what an earlier cleanup
+    could not. -#}
+{% macro cleanup_change_table(capture_instance, low_water_mark, threshold=5000, dry_run=false) %}
+    {% do dbt_cdc._declare_state() %}
+    {% if execute %}
+        {% do dbt_cdc._ensure_state_tables() %}
+        {% do dbt_cdc._check_threshold(threshold) %}
+        {% if not capture_instance %}
+            {% do dbt_cdc.raise_cdc_error(
+                22963, 'capture_instance is NULL', 'name the instance whose change table is cleaned'
+            ) %}
+        {% endif %}
+        {% set found = dbt_cdc._registered_instances(
+            'lower(capture_instance) = ' ~ dbt_cdc._literal(capture_instance | lower)) %}
+        {% if not found %}
+            {% set names = dbt_cdc._registered_instances() | map(attribute='capture_instance') %}
+            {% do dbt_cdc.raise_cdc_error(
+                22981, "capture instance '" ~ capture_instance ~ "' does not exist",
+                'there are ' ~ (names | join(', ') or 'none')
+            ) %}
+        {% endif %}
+        {% set mark = none if low_water_mark is none
+            else dbt_cdc._checked_mark(found[0], low_water_mark) %}
+        {% do dbt_cdc._clean_up(mark, capture_instance, dry_run) %}
+    {% endif %}
+{% endmacro %}
+
+
+{% macro _check_threshold(threshold) %}
+    {% if threshold is not none and (threshold is not number or threshold <= 0) %}
+        {% do dbt_cdc.raise_cdc_error(
+            22850, 'threshold is ' ~ threshold, 'give a number of rows above 0, or leave it out'
+        ) %}
+    {% endif %}
+{% endmacro %}
+
+
+{#- The mark, lowered to the first LSN of its commit time, but not below the low end. -#}
+{% macro _checked_mark(instance, low_water_mark) %}
+    {% set mapping = dbt_cdc._state_relation('lsn_time_mapping') %}
+    {% set text = low_water_mark | string | trim %}
+    {% set is_lsn = modules.re.match('^0[xX][0-9a-fA-F]{20}$', text) %}
+    {% set mark = '0x' ~ text[2:] | upper %}
+    {% set rows = dbt_cdc._fetch(
+        'select min(start_lsn) as lsn from ' ~ mapping ~ ' where tran_end_time = (select '
+        ~ 'max(tran_end_time) from ' ~ mapping ~ " where start_lsn = '" ~ mark ~ "')"
+    ) if is_lsn else [] %}
+    {% if not rows or not rows[0].lsn %}
+        {% do dbt_cdc.raise_cdc_error(
+            22964, 'low_water_mark ' ~ text ~ ' is not the start_lsn of an entry in '
+            ~ 'lsn_time_mapping', 'give one that is there, e.g. of map_time_to_lsn'
+        ) %}
+    {% endif %}
+    {% set high_end = dbt_cdc._published_state().high_end %}
+    {% if mark < instance.low_end or mark > (high_end or '') %}
+        {% do dbt_cdc.raise_cdc_error(
+            22957, 'low_water_mark ' ~ mark ~ ' lies outside the validity interval '
+            ~ instance.low_end ~ ' to ' ~ high_end ~ ' of capture instance '
+            ~ instance.capture_instance, 'a low end is only ever raised; give an LSN between them'
+        ) %}
+    {% endif %}
+    {% do return([rows[0].lsn, instance.low_end] | max) %}
+{% endmacro %}

@@ -1,0 +1,112 @@
+{#- What cdc_jobs holds: {capture: {...}, cleanup: {...}}; parameters of the other job are 0. -#}
+{% macro _jobs() %}
+    {% set jobs = {} %}
+    {% for row in dbt_cdc._fetch(
+        'select job_id, job_type, maxtrans, maxscans, continuous, pollinginterval, retention, '
+        ~ 'threshold from ' ~ dbt_cdc._state_relation('cdc_jobs') ~ ' order by job_type'
+    ) %}
+        {% do jobs.update({row.job_type: row}) %}
+    {% endfor %}
+    {% do return(jobs) %}
+{% endmacro %}
+
+
+{#- SQL Server's defaults. -#}
+{% macro _default_jobs() %}
+    {% do return({
+        'capture': {
+            'job_type': 'capture', 'maxtrans': 500, 'maxscans': 10, 'continuous': true,
+            'pollinginterval': 5, 'retention': 0, 'threshold': 0,
+        },
+        'cleanup': {
+            'job_type': 'cleanup', 'maxtrans': 0, 'maxscans': 0, 'continuous': false,
+            'pollinginterval': 0, 'retention': 4320, 'threshold': 5000,
+        },
+    }) %}
+{% endmacro %}
+
+
+{% macro _find_job(job_type) %}
+    {% set job = dbt_cdc._jobs().get(job_type) %}
+    {% if not job %}
+        {% do dbt_cdc.raise_cdc_error(
+            22997, "the job '" ~ job_type ~ "' does not exist", 'make it with add_job'
+        ) %}
+    {% endif %}
+    {% do return(job) %}
+{% endmacro %}
+
+
+{#- Both jobs, with the first capture instance; a project that dropped one keeps it dropped. -#}
+{% macro _enter_jobs() %}
+    {% set table = dbt_cdc._state_relation('cdc_jobs') %}
+    {% set rows = [] %}
+    {% for job in dbt_cdc._default_jobs().values() %}
+        {% do rows.append(dbt_cdc._job_row_sql(job)) %}
+    {% endfor %}
+    {% do run_query(dbt_cdc._insert_once(
+        table, rows | join(' union all '), 'not exists (select 1 from ' ~ table ~ ')'
+    )) %}
+{% endmacro %}
+
+
+{% macro _job_row_sql(job) %}
+    {% do return(
+        "select 0 as database_id, '" ~ job.job_type ~ "' as job_type, '"
+        ~ local_md5(target.schema ~ '.' ~ job.job_type) ~ "' as job_id, " ~ [
+            job.maxtrans, job.maxscans, job.continuous | lower, job.pollinginterval, job.retention,
+            job.threshold,
+        ] | join(', ')
+    ) %}
+{% endmacro %}
+
+
+{#- A job with what is given. One that does not run on and on has no pauses; pauses mean that it does. -#}
+{% macro _changed_job(job, given) %}
+    {% set changed = dict(job) %}
+    {% for name, value in given.items() if value is not none %}
+        {% do changed.update({name: value}) %}
+    {% endfor %}
+    {% if given.continuous is none and (given.pollinginterval or 0) > 0 %}
+        {% do changed.update(continuous=true) %}
+    {% endif %}
+    {% do changed.update(continuous=changed.continuous in [true, 1]) %}
+    {% if not changed.continuous %}
+        {% do changed.update(pollinginterval=0) %}
+    {% endif %}
+    {% do return(changed) %}
+{% endmacro %}
+
+
+{#- The ranges, each with SQL Server's error number. -#}
+{% macro _check_job(job_type, given) %}
+    {% if job_type not in ['capture', 'cleanup'] %}
+        {% do dbt_cdc.raise_cdc_error(
+            22992, "job_type '" ~ (job_type if job_type is not none else 'NULL') ~ "' is unknown",
+            "give 'capture' or 'cleanup'"
+        ) %}
+    {% endif %}
+    {% set others = {
+        'capture': (22995, ['retention', 'threshold']),
+        'cleanup': (22996, ['maxtrans', 'maxscans', 'continuous', 'pollinginterval']),
+    } %}
+    {% set number, names = others[job_type] %}
+    {% for name in names if given.get(name) is not none %}
+        {% do dbt_cdc.raise_cdc_error(
+            number, name ~ ' is no parameter of the ' ~ job_type ~ ' job', 'leave it out'
+        ) %}
+    {% endfor %}
+    {% set ranges = {
+        'maxtrans': (22991, 1, 2147483647), 'maxscans': (22970, 1, 2147483647),
+        'continuous': (22998, 0, 1), 'pollinginterval': (22990, 0, 86399),
+        'retention': (22994, 1, 52594800), 'threshold': (22850, 1, 9223372036854775807),
+    } %}
+    {% for name, value in given.items() if value is not none %}
+        {% set number, low, high = ranges[name] %}
+        {% if value is not number or value != value | int or value < low or value > high %}
+            {% do dbt_cdc.raise_cdc_error(
+                number, name ~ ' is ' ~ value, 'give a whole number from ' ~ low ~ ' to ' ~ high
+            ) %}
+        {% endif %}
+    {% endfor %}
+{% endmacro %}

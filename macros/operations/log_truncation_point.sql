@@ -1,0 +1,30 @@
+{#- Run-operation: prints the LSN below which capture needs nothing of the log any more: the first record
+    of a transaction that was open at the end of the last published window or is in an unfinished one,
+    else what comes after that window. -#}
+{% macro log_truncation_point() %}
+    {% do dbt_cdc._declare_state() %}
+    {% if execute %}
+        {% do dbt_cdc._ensure_state_tables() %}
+        {% do dbt_cdc._print_rows([{'log_truncation_point': dbt_cdc._log_truncation_point()}]) %}
+    {% endif %}
+{% endmacro %}
+
+
+{#- An instance that backfills from the log's start needs all of it until it is published. -#}
+{% macro _log_truncation_point() %}
+    {% set state = dbt_cdc._published_state() %}
+    {% set published = dbt_cdc._published_instances(state) %}
+    {% for name, instance in dbt_cdc._capture_instances().items()
+        if name not in published and instance.capture_from == 'log_start' %}
+        {% do return(dbt_cdc._zero_lsn()) %}
+    {% endfor %}
+    {% if not published %}
+        {% do return(dbt_cdc._zero_lsn()) %}
+    {% endif %}
+    {% set needed = dbt_cdc._fetch(
+        'select min(begin_lsn) as lsn from ' ~ dbt_cdc._state_relation('scan_transactions')
+        ~ " where window_to_lsn > '" ~ state.scanned_lsn ~ "' or (window_to_lsn = '"
+        ~ state.scanned_lsn ~ "' and commit_lsn is null)"
+    )[0].lsn %}
+    {% do return(needed or dbt_cdc.increment_lsn(state.scanned_lsn)) %}
+{% endmacro %}

@@ -1,0 +1,306 @@
+"""Retention: the cleanup job and cleanup_change_table, against the reference."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from asking import values
+from capturing import Capture
+from harness import Project
+from reference.capture import CaptureInstance, MappingRow
+from reference.cleanup import lowered_mark, raised, retention_mark
+from reference.log import UTC, LogRecord, int_to_lsn
+from statements import dying_at, is_write, recorded
+
+ITEMS = CaptureInstance("dbo", "items", "dbo_items", (("id", "int"),), ("id",))
+NOTES = CaptureInstance("dbo", "notes", "dbo_notes", (("id", "int"),), ("id",))
+START = datetime(2024, 5, 1, tzinfo=UTC)
+
+
+class Writer:
+    """Transactions that insert one row into one of the tables, at given times."""
+
+    def __init__(self) -> None:
+        self.lsn = self.number = 0
+
+    def commits(self, times: list[datetime], table: str | None = None) -> list[LogRecord]:
+        records = []
+        for time in times:
+            self.number += 1
+            tran_id = f"t{self.number}"
+            name = table or ("items", "notes")[self.number % 2]
+            image: dict[str, Any] = {"after_image": json.dumps({"id": self.number})}
+            records += [
+                LogRecord(self._next(), tran_id, "BEGIN", time),
+                LogRecord(self._next(), tran_id, "INSERT", time, "dbo", name, **image),
+                LogRecord(self._next(), tran_id, "COMMIT", time),
+            ]
+        return records
+
+    def _next(self) -> str:
+        self.lsn += 1
+        return int_to_lsn(self.lsn)
+
+
+def made(make_project: Callable[..., Project]) -> Capture:
+    """Without persistent functions, which cleanup has nothing to do with."""
+    return Capture(make_project, [ITEMS, NOTES], vars={"cdc_persistent_functions": False})
+
+
+def operation(capture: Capture, name: str, **arguments: Any) -> str:
+    """What a run-operation prints."""
+    return capture.project.ok("run-operation", name, "--args", json.dumps(arguments)).output
+
+
+def mapping(capture: Capture) -> list[MappingRow]:
+    return [
+        MappingRow(r.start_lsn, r.tran_begin_time, r.tran_end_time, r.tran_id, r.tran_begin_lsn)
+        for r in capture.sql("select * from {schema}.lsn_time_mapping")
+    ]
+
+
+def lsns(capture: Capture, name: str) -> list[str]:
+    found = capture.sql(f"select `__$start_lsn` as lsn from {{schema}}.{name}_ct")
+    return sorted(row.lsn for row in found)
+
+
+def low_ends(capture: Capture) -> dict[str, str]:
+    return {
+        row.capture_instance: row.low_end
+        for row in capture.sql("select * from {schema}.validity_intervals")
+    }
+
+
+@pytest.fixture
+def story(make_project: Callable[..., Project]) -> tuple[Capture, Writer]:
+    return ten_commits(make_project)
+
+
+@pytest.fixture(scope="module")
+def shared(make_project: Callable[..., Project]) -> tuple[Capture, Writer]:
+    """For tests that take any state."""
+    return ten_commits(make_project)
+
+
+def ten_commits(make_project: Callable[..., Project]) -> tuple[Capture, Writer]:
+    """Ten commits, an hour apart, with a tie at the fifth and sixth."""
+    capture, writer = made(make_project), Writer()
+    hours = [0, 1, 2, 3, 5, 5, 6, 7, 8, 9]
+    capture.land(writer.commits([START + timedelta(hours=hour) for hour in hours]))
+    capture.run()
+    return capture, writer
+
+
+def test_the_job_keeps_the_retention_and_ties(story: tuple[Capture, Writer]) -> None:
+    capture, _ = story
+    before = {name: lsns(capture, name) for name in ("dbo_items", "dbo_notes")}
+    old = low_ends(capture)
+    operation(capture, "change_job", job_type="cleanup", retention=240)
+    mark = retention_mark(mapping(capture), timedelta(minutes=240))
+    assert mark == int_to_lsn(15)  # the first of the two commits at five
+    shown = operation(capture, "cleanup", dry_run=True)
+    assert f"dbo_items         {old['dbo_items']}  {mark}  2" in shown
+    assert {name: lsns(capture, name) for name in before} == before
+    assert low_ends(capture) == old
+    shown = operation(capture, "cleanup")
+    assert f"dbo_items         {mark}  2" in shown
+    assert set(low_ends(capture).values()) == {mark}
+    for name, found in before.items():
+        assert lsns(capture, name) == [lsn for lsn in found if lsn >= mark]
+    assert min(row.start_lsn for row in mapping(capture)) == mark
+    again = operation(capture, "cleanup")
+    assert f"dbo_items         {mark}  0" in again
+    assert values(capture, ["get_min_lsn('dbo_notes')"]) == [mark]
+
+
+def test_g19_up_to_the_high_end_the_row_at_the_mark_stays(story: tuple[Capture, Writer]) -> None:
+    capture, _ = story
+    (high,) = values(capture, ["get_max_lsn()"])
+    other = lsns(capture, "dbo_items")
+    operation(capture, "cleanup_change_table", capture_instance="DBO_notes", low_water_mark=high)
+    assert low_ends(capture) == {"dbo_items": int_to_lsn(1), "dbo_notes": high}
+    assert lsns(capture, "dbo_notes") == []
+    assert lsns(capture, "dbo_items") == other
+    operation(capture, "cleanup_change_table", capture_instance="dbo_items", low_water_mark=high)
+    assert lsns(capture, "dbo_items") == [high]
+
+
+def test_a_mark_is_lowered_to_its_ties_and_null_only_deletes(story: tuple[Capture, Writer]) -> None:
+    capture, _ = story
+    second, first = int_to_lsn(18), int_to_lsn(15)
+    assert lowered_mark(mapping(capture), second, int_to_lsn(1)) == first
+    arguments = {"capture_instance": "dbo_items", "low_water_mark": second.lower()}
+    operation(capture, "cleanup_change_table", **arguments)
+    assert low_ends(capture)["dbo_items"] == first
+    capture.sql(
+        "insert into {schema}.dbo_items_ct (`__$start_lsn`) values ('" + int_to_lsn(3) + "')"
+    )
+    arguments["low_water_mark"] = None
+    operation(capture, "cleanup_change_table", **arguments)
+    assert min(lsns(capture, "dbo_items")) >= first
+    assert low_ends(capture)["dbo_items"] == first
+
+
+def test_a_cleanup_that_dies_anywhere_is_finished_by_the_next(
+    story: tuple[Capture, Writer],
+) -> None:
+    """And what readers may still ask for is whole in between."""
+    capture, writer = story
+    operation(capture, "change_job", job_type="cleanup", retention=60)
+    before = {name: lsns(capture, name) for name in ("dbo_items", "dbo_notes")}
+    with recorded() as statements:
+        operation(capture, "cleanup")
+    writes = sum(map(is_write, statements))
+    assert writes >= 5  # low ends, view, two tables, lsn_time_mapping
+    for number in range(1, writes + 1):
+        time = START + timedelta(days=number)
+        capture.land(writer.commits([time + timedelta(minutes=n) for n in (0, 1, 90, 91)]))
+        capture.run()
+        before = {name: lsns(capture, name) for name in before}
+        mark = retention_mark(mapping(capture), timedelta(minutes=60))
+        left = iter(range(number - 1))
+        with dying_at(lambda _, left=left: next(left, None) is None):
+            assert not capture.project.dbt("run-operation", "cleanup").success
+        for name, low in low_ends(capture).items():
+            kept = [lsn for lsn in lsns(capture, name) if lsn >= low]
+            assert kept == [lsn for lsn in before[name] if lsn >= low]
+        operation(capture, "cleanup")
+        assert set(low_ends(capture).values()) == {mark}
+        for name, found in before.items():
+            assert lsns(capture, name) == [lsn for lsn in found if lsn >= mark]
+        assert min(row.start_lsn for row in mapping(capture)) == mark
+
+
+BAD_MARKS = [
+    ({"threshold": 0}, "CDC 22850: threshold is 0"),
+    ({"capture_instance": None}, "CDC 22963: capture_instance is NULL"),
+    (
+        {"capture_instance": "nope"},
+        "CDC 22981: capture instance 'nope' does not exist: there are dbo",
+    ),
+    ({"low_water_mark": "0x1"}, "CDC 22964: low_water_mark 0x1 is not the start_lsn of an entry"),
+    ({"low_water_mark": int_to_lsn(4)}, "CDC 22964"),
+    (
+        {"low_water_mark": int_to_lsn(3)},
+        "CDC 22957: low_water_mark 0x00000000000000000003 lies outs",
+    ),
+]
+
+
+def test_bad_marks(shared: tuple[Capture, Writer]) -> None:
+    capture, _ = shared
+    good = {"capture_instance": "dbo_items", "low_water_mark": int_to_lsn(12)}
+    operation(capture, "cleanup_change_table", **good)
+    for arguments, text in BAD_MARKS:
+        result = capture.project.dbt(
+            "run-operation", "cleanup_change_table", "--args", json.dumps({**good, **arguments})
+        )
+        assert not result.success
+        assert text in result.output
+        assert "\tat " not in result.output
+    assert low_ends(capture)["dbo_items"] == int_to_lsn(12)
+
+
+BAD_JOBS = [
+    ("change_job", {"pollinginterval": 86400}, "CDC 22990"),
+    ("change_job", {"maxtrans": 0}, "CDC 22991: maxtrans is 0: give a whole number from 1"),
+    ("change_job", {"maxscans": -1}, "CDC 22970"),
+    ("change_job", {"continuous": 2}, "CDC 22998"),
+    ("change_job", {"retention": 1}, "CDC 22995: retention is no parameter of the capture job"),
+    ("change_job", {"job_type": "cleanup", "maxtrans": 5}, "CDC 22996"),
+    ("change_job", {"job_type": "cleanup", "retention": 0}, "CDC 22994"),
+    ("change_job", {"job_type": "cleanup", "retention": 52594801}, "CDC 22994"),
+    ("change_job", {"job_type": "cleanup", "threshold": 0}, "CDC 22850"),
+    ("change_job", {"job_type": "scan"}, "CDC 22992: job_type 'scan' is unknown"),
+    ("add_job", {"job_type": "capture"}, "CDC 14261: the job 'capture' already exists"),
+    ("add_job", {"job_type": None}, "CDC 22992: job_type 'NULL' is unknown"),
+    ("drop_job", {"job_type": "x"}, "CDC 22992"),
+]
+
+
+def jobs(capture: Capture) -> dict[str, tuple[Any, ...]]:
+    return {row.job_type: tuple(row)[3:] for row in capture.sql("select * from {schema}.cdc_jobs")}
+
+
+def test_jobs(shared: tuple[Capture, Writer]) -> None:
+    """G40, all ranges, and a run that is bounded to maxtrans times maxscans."""
+    capture, writer = shared
+    default = {"capture": (500, 10, True, 5, 0, 0), "cleanup": (0, 0, False, 0, 4320, 5000)}
+    assert jobs(capture) == default
+    for name, arguments, text in BAD_JOBS:
+        result = capture.project.dbt("run-operation", name, "--args", json.dumps(arguments))
+        assert not result.success
+        assert text in result.output
+    assert jobs(capture) == default
+    operation(capture, "change_job", continuous=0, maxtrans=2, maxscans=1)
+    assert jobs(capture)["capture"] == (2, 1, False, 0, 0, 0)
+    capture.land(writer.commits([START + timedelta(hours=10 + n) for n in range(5)]))
+    ends = []
+    for _ in range(4):
+        capture.run()
+        ends += values(capture, ["get_max_lsn()"])
+    assert ends == [int_to_lsn(n) for n in (36, 42, 45, 45)]
+    operation(capture, "change_job", pollinginterval=3)
+    assert jobs(capture)["capture"] == (2, 1, True, 3, 0, 0)
+    operation(capture, "drop_job", job_type="cleanup")
+    result = capture.project.dbt("run-operation", "cleanup")
+    assert "CDC 22997: the job 'cleanup' does not exist" in result.output
+    shown = operation(capture, "add_job", job_type="cleanup", retention=60)
+    assert "cleanup   0         0         False       0                60         5000" in shown
+
+
+def test_log_truncation_point(shared: tuple[Capture, Writer]) -> None:
+    capture, writer = shared
+    assert int_to_lsn(writer.lsn + 1) in operation(capture, "log_truncation_point")
+    time = START + timedelta(days=1)
+    long = LogRecord(writer._next(), "long", "BEGIN", time)
+    capture.land([long, *writer.commits([time])])
+    capture.run()
+    assert long.lsn in operation(capture, "log_truncation_point")
+    operation(capture, "cleanup")
+    assert long.lsn in operation(capture, "log_truncation_point")
+    capture.land([LogRecord(writer._next(), "long", "COMMIT", time)])
+    capture.run()
+    assert int_to_lsn(writer.lsn + 1) in operation(capture, "log_truncation_point")
+
+
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.soak)])
+def test_any_order_of_captures_cleanups_and_reads(
+    make_project: Callable[..., Project], seed: int
+) -> None:
+    """Low ends never fall, no row at or above one is lost; tables are as the reference's."""
+    rng = random.Random(seed)
+    capture, writer = made(make_project), Writer()
+    time, everything = START, dict[str, set[str]]()
+    expected: dict[str, str] = {}
+    for step in range(9):
+        action = rng.choice(["capture", "capture", "cleanup", "table"]) if step else "capture"
+        if action == "capture":
+            times = [time + timedelta(minutes=rng.choice([0, 0, 7, 90])) for _ in range(4)]
+            time = max(times)
+            capture.land(writer.commits(sorted(times)))
+            capture.run()
+            for name in ("dbo_items", "dbo_notes"):
+                everything.setdefault(name, set()).update(lsns(capture, name))
+                expected.setdefault(name, int_to_lsn(1))
+        elif action == "cleanup":
+            minutes = rng.choice([30, 120, 600])
+            operation(capture, "change_job", job_type="cleanup", retention=minutes)
+            mark = retention_mark(mapping(capture), timedelta(minutes=minutes))
+            operation(capture, "cleanup")
+            expected = {name: raised(low, mark) for name, low in expected.items()}
+        else:
+            name = rng.choice(sorted(expected))
+            entries = [r for r in mapping(capture) if r.start_lsn >= expected[name]]
+            mark = rng.choice(entries).start_lsn
+            arguments = {"capture_instance": name, "low_water_mark": mark}
+            operation(capture, "cleanup_change_table", **arguments)
+            expected[name] = lowered_mark(entries, mark, expected[name])
+        assert low_ends(capture) == expected, (step, action)
+        for name, low in expected.items():
+            assert lsns(capture, name) == sorted(lsn for lsn in everything[name] if lsn >= low)
