@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from datetime import datetime, timezone
+from itertools import pairwise
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -122,7 +123,7 @@ def memory(bench: Bench) -> Iterator[Result]:
             jvm.java.lang.System.gc()
             time.sleep(2)
         held.append((log.changes, (runtime.totalMemory() - runtime.freeMemory()) / 2**20))
-    for (less, before), (more, after), goal in zip(held, held[1:], (None, 1.2), strict=True):
+    for ((less, before), (more, after)), goal in zip(pairwise(held), (None, 1.2), strict=True):
         what = f"driver memory after a run over {more:,} changes, MiB"
         yield Result(
             what, f"the same after {less:,} changes", after, before, after / before, goal, "MiB"

@@ -104,16 +104,18 @@
 {#- Removes rows in one DELETE (docs/decisions/0005): how many, or 'failed'. Delta refuses it where a
     capture wrote at the same time; then it is tried again. -#}
 {% macro _remove_rows(relation, condition) %}
-    {% set count = dbt_cdc._fetch(
-        'select count(*) as dead from ' ~ relation ~ ' where ' ~ condition
-    )[0].dead %}
+    {% if not dbt_cdc._fetch('select 1 as one from ' ~ relation ~ ' where ' ~ condition ~ ' limit 1') %}
+        {% do return(0) %}
+    {% endif %}
     {% set delete = 'delete from ' ~ relation ~ ' where ' ~ condition ~ ";\nselect 'done' as outcome" %}
-    {% if count and dbt_cdc._fetch(dbt_cdc._on_failure(
-        delete, dbt_cdc._on_failure(delete, "select 'failed' as outcome")
-    ))[0].outcome != 'done' %}
+    {% set script = dbt_cdc._on_failure(
+        delete, dbt_cdc._on_failure(delete, "select 'failed' as outcome")) %}
+    {% if dbt_cdc._fetch(script)[0].outcome != 'done' %}
         {% do return('failed') %}
     {% endif %}
-    {% do return(count) %}
+    {% for row in dbt_cdc._fetch('describe history ' ~ relation ~ ' limit 9') if row.operation == 'DELETE' %}
+        {% do return(modules.re.search('numDeletedRows\\W+(\\d+)', row.operationMetrics | string)[1] | int) %}
+    {% endfor %}
 {% endmacro %}
 
 

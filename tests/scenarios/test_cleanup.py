@@ -83,7 +83,7 @@ def story(make_project: Callable[..., Project]) -> tuple[Capture, Writer]:
 
 @pytest.fixture(scope="module")
 def shared(make_project: Callable[..., Project]) -> tuple[Capture, Writer]:
-    """For tests that take any state."""
+    """For tests that go on from each other."""
     return ten_commits(make_project)
 
 
@@ -96,42 +96,10 @@ def ten_commits(make_project: Callable[..., Project]) -> tuple[Capture, Writer]:
     return capture, writer
 
 
-def test_the_job_keeps_the_retention_and_ties(story: tuple[Capture, Writer]) -> None:
-    capture, _ = story
-    before = {name: lsns(capture, name) for name in ("dbo_items", "dbo_notes")}
-    old = low_ends(capture)
-    operation(capture, "change_job", job_type="cleanup", retention=240)
-    mark = retention_mark(mapping(capture), timedelta(minutes=240))
-    assert mark == int_to_lsn(15)  # the first of the two commits at five
-    shown = operation(capture, "cleanup", dry_run=True)
-    assert f"dbo_items         {old['dbo_items']}  {mark}  2" in shown
-    assert {name: lsns(capture, name) for name in before} == before
-    assert low_ends(capture) == old
-    shown = operation(capture, "cleanup")
-    assert f"dbo_items         {mark}  2" in shown
-    assert set(low_ends(capture).values()) == {mark}
-    for name, found in before.items():
-        assert lsns(capture, name) == [lsn for lsn in found if lsn >= mark]
-    assert min(row.start_lsn for row in mapping(capture)) == mark
-    again = operation(capture, "cleanup")
-    assert f"dbo_items         {mark}  0" in again
-    assert values(capture, ["get_min_lsn('dbo_notes')"]) == [mark]
-
-
-def test_g19_up_to_the_high_end_the_row_at_the_mark_stays(story: tuple[Capture, Writer]) -> None:
-    capture, _ = story
-    (high,) = values(capture, ["get_max_lsn()"])
-    other = lsns(capture, "dbo_items")
-    operation(capture, "cleanup_change_table", capture_instance="DBO_notes", low_water_mark=high)
-    assert low_ends(capture) == {"dbo_items": int_to_lsn(1), "dbo_notes": high}
-    assert lsns(capture, "dbo_notes") == []
-    assert lsns(capture, "dbo_items") == other
-    operation(capture, "cleanup_change_table", capture_instance="dbo_items", low_water_mark=high)
-    assert lsns(capture, "dbo_items") == [high]
-
-
-def test_a_mark_is_lowered_to_its_ties_and_null_only_deletes(story: tuple[Capture, Writer]) -> None:
-    capture, _ = story
+def test_a_mark_is_lowered_to_its_ties_and_null_only_deletes(
+    shared: tuple[Capture, Writer],
+) -> None:
+    capture, _ = shared
     second, first = int_to_lsn(18), int_to_lsn(15)
     assert lowered_mark(mapping(capture), second, int_to_lsn(1)) == first
     arguments = {"capture_instance": "dbo_items", "low_water_mark": second.lower()}
@@ -146,6 +114,73 @@ def test_a_mark_is_lowered_to_its_ties_and_null_only_deletes(story: tuple[Captur
     assert low_ends(capture)["dbo_items"] == first
 
 
+BAD_MARKS = [
+    ({"threshold": 0}, "CDC 22850: threshold is 0"),
+    ({"capture_instance": None}, "CDC 22963: capture_instance is NULL"),
+    (
+        {"capture_instance": "nope"},
+        "CDC 22981: capture instance 'nope' does not exist: there are dbo",
+    ),
+    ({"low_water_mark": "0x1"}, "CDC 22964: low_water_mark 0x1 is not the start_lsn of an entry"),
+    ({"low_water_mark": int_to_lsn(4)}, "CDC 22964"),
+    (
+        {"low_water_mark": int_to_lsn(3)},
+        "CDC 22957: low_water_mark 0x00000000000000000003 lies outs",
+    ),
+]
+
+
+def test_bad_marks(shared: tuple[Capture, Writer]) -> None:
+    capture, _ = shared
+    good = {"capture_instance": "dbo_notes", "low_water_mark": int_to_lsn(12)}
+    operation(capture, "cleanup_change_table", **good)
+    for arguments, text in BAD_MARKS:
+        result = capture.project.dbt(
+            "run-operation", "cleanup_change_table", "--args", json.dumps({**good, **arguments})
+        )
+        assert not result.success
+        assert text in result.output
+        assert "\tat " not in result.output
+    assert low_ends(capture)["dbo_notes"] == int_to_lsn(12)
+
+
+def test_the_job_keeps_the_retention(shared: tuple[Capture, Writer]) -> None:
+    capture, _ = shared
+    before = {name: lsns(capture, name) for name in ("dbo_items", "dbo_notes")}
+    old = low_ends(capture)
+    operation(capture, "change_job", job_type="cleanup", retention=180)
+    mark = retention_mark(mapping(capture), timedelta(minutes=180))
+    assert mark == int_to_lsn(21)
+    dead = {name: len([lsn for lsn in found if lsn < mark]) for name, found in before.items()}
+    shown = operation(capture, "cleanup", dry_run=True)
+    for name, count in dead.items():
+        assert f"{name}         {old[name]}  {mark}  {count}" in shown
+    assert {name: lsns(capture, name) for name in before} == before
+    assert low_ends(capture) == old
+    shown = operation(capture, "cleanup")
+    for name, count in dead.items():
+        assert f"{name}         {mark}  {count}" in shown
+        assert lsns(capture, name) == [lsn for lsn in before[name] if lsn >= mark]
+    assert sum(dead.values()) > 1
+    assert set(low_ends(capture).values()) == {mark}
+    assert min(row.start_lsn for row in mapping(capture)) == mark
+    assert f"dbo_items         {mark}  0" in operation(capture, "cleanup")
+    assert values(capture, ["get_min_lsn('dbo_notes')"]) == [mark]
+
+
+def test_g19_up_to_the_high_end_the_row_at_the_mark_stays(shared: tuple[Capture, Writer]) -> None:
+    capture, _ = shared
+    (high,) = values(capture, ["get_max_lsn()"])
+    other, old = lsns(capture, "dbo_items"), low_ends(capture)
+    operation(capture, "cleanup_change_table", capture_instance="DBO_notes", low_water_mark=high)
+    assert low_ends(capture) == {**old, "dbo_notes": high}
+    assert lsns(capture, "dbo_notes") == []
+    assert lsns(capture, "dbo_items") == other
+    operation(capture, "cleanup_change_table", capture_instance="dbo_items", low_water_mark=high)
+    assert lsns(capture, "dbo_items") == [high]
+
+
+@pytest.mark.soak
 def test_a_cleanup_that_dies_anywhere_is_finished_by_the_next(
     story: tuple[Capture, Writer],
 ) -> None:
@@ -176,36 +211,6 @@ def test_a_cleanup_that_dies_anywhere_is_finished_by_the_next(
         assert min(row.start_lsn for row in mapping(capture)) == mark
 
 
-BAD_MARKS = [
-    ({"threshold": 0}, "CDC 22850: threshold is 0"),
-    ({"capture_instance": None}, "CDC 22963: capture_instance is NULL"),
-    (
-        {"capture_instance": "nope"},
-        "CDC 22981: capture instance 'nope' does not exist: there are dbo",
-    ),
-    ({"low_water_mark": "0x1"}, "CDC 22964: low_water_mark 0x1 is not the start_lsn of an entry"),
-    ({"low_water_mark": int_to_lsn(4)}, "CDC 22964"),
-    (
-        {"low_water_mark": int_to_lsn(3)},
-        "CDC 22957: low_water_mark 0x00000000000000000003 lies outs",
-    ),
-]
-
-
-def test_bad_marks(shared: tuple[Capture, Writer]) -> None:
-    capture, _ = shared
-    good = {"capture_instance": "dbo_items", "low_water_mark": int_to_lsn(12)}
-    operation(capture, "cleanup_change_table", **good)
-    for arguments, text in BAD_MARKS:
-        result = capture.project.dbt(
-            "run-operation", "cleanup_change_table", "--args", json.dumps({**good, **arguments})
-        )
-        assert not result.success
-        assert text in result.output
-        assert "\tat " not in result.output
-    assert low_ends(capture)["dbo_items"] == int_to_lsn(12)
-
-
 BAD_JOBS = [
     ("change_job", {"pollinginterval": 86400}, "CDC 22990"),
     ("change_job", {"maxtrans": 0}, "CDC 22991: maxtrans is 0: give a whole number from 1"),
@@ -230,7 +235,7 @@ def jobs(capture: Capture) -> dict[str, tuple[Any, ...]]:
 def test_jobs(shared: tuple[Capture, Writer]) -> None:
     """G40, all ranges, and a run that is bounded to maxtrans times maxscans."""
     capture, writer = shared
-    default = {"capture": (500, 10, True, 5, 0, 0), "cleanup": (0, 0, False, 0, 4320, 5000)}
+    default = {"capture": (500, 10, True, 5, 0, 0), "cleanup": (0, 0, False, 0, 180, 5000)}
     assert jobs(capture) == default
     for name, arguments, text in BAD_JOBS:
         result = capture.project.dbt("run-operation", name, "--args", json.dumps(arguments))
@@ -278,7 +283,7 @@ def test_any_order_of_captures_cleanups_and_reads(
     capture, writer = made(make_project), Writer()
     time, everything = START, dict[str, set[str]]()
     expected: dict[str, str] = {}
-    for step in range(9):
+    for step in range(8):
         action = rng.choice(["capture", "capture", "cleanup", "table"]) if step else "capture"
         if action == "capture":
             times = [time + timedelta(minutes=rng.choice([0, 0, 7, 90])) for _ in range(4)]
