@@ -45,19 +45,20 @@ def dbt(*arguments: str) -> None:
     """One dbt command, quiet; what it says is shown where it fails."""
     started = time.monotonic()
     lines: list[str] = []
+    said: list[str] = []
 
     def listen(event: Any) -> None:
         if event.info.level != "debug":
             lines.append(event.info.msg)
+        if event.info.name == "JinjaLogInfo":
+            said.append(event.info.msg.removeprefix("cdc: "))
 
     runner = dbtRunner(callbacks=[listen])
     result = runner.invoke([*arguments, "--quiet", f"--vars={{shop_landing: {LANDING}}}"])
     if not result.success:
         print("\n".join(lines[-30:]), file=sys.stderr)
         sys.exit(1)
-    for line in lines:
-        if line.startswith("cdc: "):
-            print(line[5:])
+    print("\n".join(said))
     print(f"dbt {' '.join(arguments)}: done in {time.monotonic() - started:.0f} s")
 
 
@@ -132,6 +133,10 @@ def main() -> None:
         show(changes("all", (low, beyond), "all", ORDER))
     except PySparkException as error:
         print(str(error).replace("[USER_RAISED_EXCEPTION] ", "").replace(" SQLSTATE: P0001", ""))
+
+    step("8. Clean up: of public.orders, all changes before the end of the first batch go")
+    mark = f"--args={{capture_instance: public_orders, low_water_mark: {first_end}}}"
+    dbt("run-operation", "cleanup_change_table", mark)
 
     print(f"""
 Try next (make puts dbt into .venv/bin; the tables of this run are in {HOME.relative_to(ROOT)}):
