@@ -13,6 +13,7 @@ from reference.log import LogRecord, int_to_lsn
 
 ORDERS = CaptureInstance("dbo", "orders", "dbo_orders", (("id", "int"), ("v", "string")), ("id",))
 STATE = {
+    "cdc_jobs",
     "captured_columns",
     "change_tables",
     "index_columns",
