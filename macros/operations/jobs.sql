@@ -9,10 +9,9 @@
     {% do dbt_cdc._declare_state() %}
     {% if execute %}
         {% do dbt_cdc._ensure_state_tables() %}
-        {% set given = {
-            'maxtrans': maxtrans, 'maxscans': maxscans, 'continuous': continuous,
-            'pollinginterval': pollinginterval, 'retention': retention, 'threshold': threshold,
-        } %}
+        {% set given = dict(
+            maxtrans=maxtrans, maxscans=maxscans, continuous=continuous,
+            pollinginterval=pollinginterval, retention=retention, threshold=threshold) %}
         {% do dbt_cdc._check_job(job_type, given) %}
         {% if dbt_cdc._jobs().get(job_type) %}
             {% do dbt_cdc.raise_cdc_error(
@@ -35,10 +34,9 @@
     {% do dbt_cdc._declare_state() %}
     {% if execute %}
         {% do dbt_cdc._ensure_state_tables() %}
-        {% set given = {
-            'maxtrans': maxtrans, 'maxscans': maxscans, 'continuous': continuous,
-            'pollinginterval': pollinginterval, 'retention': retention, 'threshold': threshold,
-        } %}
+        {% set given = dict(
+            maxtrans=maxtrans, maxscans=maxscans, continuous=continuous,
+            pollinginterval=pollinginterval, retention=retention, threshold=threshold) %}
         {% do dbt_cdc._check_job(job_type, given) %}
         {% set job = dbt_cdc._changed_job(dbt_cdc._find_job(job_type), given) %}
         {% set assignments = [] %}

@@ -2,13 +2,10 @@
     to_lsn (SQL), option, capture_instance}. What only the published bounds can tell is checked
     where the query runs, see _validity_guard. -#}
 {% macro _query_window(function, capture_instance, from_lsn, to_lsn, row_filter_option) %}
-    {% do dbt_cdc._declare_state() %}
+    {% set window = dbt_cdc._new_window(function, capture_instance) %}
     {% if not execute %}
-        {% do dbt_cdc._depend_on_instance(capture_instance) %}
-        {% do return(dbt_cdc._placeholder_window()) %}
+        {% do return(window) %}
     {% endif %}
-    {% set instance = dbt_cdc._find_published(capture_instance) %}
-    {% set window = dbt_cdc._function_window(function, instance) %}
     {% set from_lsn = dbt_cdc._normalize_lsn(from_lsn, function ~ ': from_lsn') %}
     {% set to_lsn = dbt_cdc._normalize_lsn(to_lsn, function ~ ': to_lsn') %}
     {% set option = dbt_cdc._row_filter_option(window, row_filter_option) %}
@@ -19,9 +16,23 @@
         ) %}
     {% endif %}
     {% do window.update(
-        relation=dbt_cdc._instance_relation(instance), from_lsn="'" ~ from_lsn ~ "'", to_lsn="'" ~ to_lsn ~ "'",
-        option=option, option_sql=none
+        relation=dbt_cdc._instance_relation(window.instance),
+        from_lsn="'" ~ from_lsn ~ "'", to_lsn="'" ~ to_lsn ~ "'", option=option, option_sql=none
     ) %}
+    {% do return(window) %}
+{% endmacro %}
+
+
+{#- A window without its ends; while dbt parses, one that only tells what is read. -#}
+{% macro _new_window(function, capture_instance) %}
+    {% do dbt_cdc._declare_state() %}
+    {% if not execute %}
+        {% do dbt_cdc._depend_on_instance(capture_instance) %}
+        {% do return(dbt_cdc._placeholder_window()) %}
+    {% endif %}
+    {% set instance = dbt_cdc._find_published(capture_instance) %}
+    {% set window = dbt_cdc._function_window(function, instance) %}
+    {% do window.update(instance=instance) %}
     {% do return(window) %}
 {% endmacro %}
 

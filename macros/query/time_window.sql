@@ -4,13 +4,11 @@
     function, capture_instance, start_time, end_time, row_filter_option, closed_high_end_point,
     column_list, update_flag_list
 ) %}
-    {% do dbt_cdc._declare_state() %}
+    {% set window = dbt_cdc._new_window(function, capture_instance) %}
     {% if not execute %}
-        {% do dbt_cdc._depend_on_instance(capture_instance) %}
-        {% do return(dbt_cdc._placeholder_window()) %}
+        {% do return(window) %}
     {% endif %}
-    {% set instance = dbt_cdc._find_published(capture_instance) %}
-    {% set window = dbt_cdc._function_window(function, instance) %}
+    {% set instance = window.instance %}
     {% set start_time = dbt_cdc._normalize_time(start_time, function ~ ': start_time') %}
     {% set end_time = dbt_cdc._normalize_time(end_time, function ~ ': end_time') %}
     {% do window.update(
