@@ -120,49 +120,6 @@
 {%- endmacro %}
 
 
-{#- The times of the ends: how early a window by time may start, how late it may end. A low end keeps
-    its time until it is raised. -#}
-{% macro _with_times(intervals, state) %}
-    {% set raised = [] %}
-    {% for interval in intervals %}
-        {% set known = state.intervals.get(interval.capture_instance | lower, {}) %}
-        {% do interval.update(
-            low_time=known.low_time if known.low_end == interval.low_end else none,
-            high_time=[known.high_time or '', interval.high_time or ''] | max or none
-        ) %}
-        {% if not interval.low_time %}
-            {% do raised.append(interval.low_end) %}
-        {% endif %}
-    {% endfor %}
-    {% if raised %}
-        {% set times = dbt_cdc._fetch(dbt_cdc._low_times_sql(raised | unique | list))[0] %}
-        {% for interval in intervals if not interval.low_time %}
-            {% do interval.update(low_time=times[interval.low_end | lower]) %}
-        {% endfor %}
-    {% endif %}
-    {% do return(intervals) %}
-{% endmacro %}
-
-
-{#- The time of a low end is the last commit's before it, captured or not; of the log's start, the
-    first transaction's begin. -#}
-{% macro _low_times_sql(low_ends) -%}
-    select
-        {%- for lsn in low_ends %}
-        cast(coalesce(
-            max(case when commit_lsn < '{{ lsn }}' then commit_time end), min(begin_time)
-        ) as string) as `{{ lsn | lower }}`{{ ',' if not loop.last }}
-        {%- endfor %}
-    from (
-        select commit_lsn, commit_time, begin_time
-        from {{ dbt_cdc._state_relation('scan_transactions') }}
-        union all
-        select start_lsn, tran_end_time, tran_begin_time
-        from {{ dbt_cdc._state_relation('lsn_time_mapping') }}
-    )
-{%- endmacro %}
-
-
 {% macro _validity_intervals_sql(intervals, scanned_lsn) -%}
     create or replace view {{ dbt_cdc._validity_intervals() }} as
     select * from values

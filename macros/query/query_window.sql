@@ -16,8 +16,7 @@
         ) %}
     {% endif %}
     {% do window.update(
-        relation=dbt_cdc._instance_relation(window.instance),
-        from_lsn="'" ~ from_lsn ~ "'", to_lsn="'" ~ to_lsn ~ "'", option=option, option_sql=none
+        from_lsn="'" ~ from_lsn ~ "'", to_lsn="'" ~ to_lsn ~ "'", option=option
     ) %}
     {% do return(window) %}
 {% endmacro %}
@@ -32,7 +31,7 @@
     {% endif %}
     {% set instance = dbt_cdc._find_published(capture_instance) %}
     {% set window = dbt_cdc._function_window(function, instance) %}
-    {% do window.update(instance=instance) %}
+    {% do window.update(instance=instance, relation=ref(instance.model), option_sql=none) %}
     {% do return(window) %}
 {% endmacro %}
 

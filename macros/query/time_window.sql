@@ -12,9 +12,7 @@
     {% set start_time = dbt_cdc._normalize_time(start_time, function ~ ': start_time') %}
     {% set end_time = dbt_cdc._normalize_time(end_time, function ~ ': end_time') %}
     {% do window.update(
-        relation=dbt_cdc._instance_relation(instance),
         option=dbt_cdc._row_filter_option(window, row_filter_option),
-        option_sql=none,
         by_time=true,
         start_time=dbt_cdc._time_literal(start_time),
         end_time=dbt_cdc._time_literal(end_time),

@@ -12,9 +12,3 @@
         {% do ref(name) %}
     {% endif %}
 {% endmacro %}
-
-
-{#- The change table. -#}
-{% macro _instance_relation(instance) %}
-    {% do return(ref(instance.model)) %}
-{% endmacro %}
