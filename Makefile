@@ -1,13 +1,13 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-fast test-soak lint bench clean
+.PHONY: help setup run agent report test test-fast test-soak lint bench clean
 
 # The project runs on the Spark of its own .venv, whatever else the machine has.
 unexport SPARK_HOME SPARK_CONF_DIR PYTHONPATH PYTHONHOME VIRTUAL_ENV
 
 BIN := .venv/bin
 SQL := $(wildcard analyses models tests/data tests/generic)
-PY := $(wildcard benchmarks scripts tests)
+PY := $(wildcard benchmarks docs scripts tests)
 
 help: ## show this list
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -18,8 +18,14 @@ setup: ## make .venv from the lock file, with a Java and Delta; takes no time wh
 run: setup ## capture the shipped sample in two batches, query it, clean up
 	@$(BIN)/python scripts/demo.py
 
+agent: setup ## run the jobs by themselves until stopped: captures, and a cleanup a day
+	@$(BIN)/python scripts/agent.py $(ARGS)
+
+report: setup ## a page about the state of capture: scans, change tables, errors, jobs
+	@$(BIN)/python scripts/report.py $(ARGS)
+
 test: lint ## all that CI checks: lint, dbt unit and data tests, integration tests
-	@$(BIN)/python -m pytest -q -m 'not soak' tests
+	@$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m "not soak" tests
 
 test-soak: setup ## the long stories: a kill at every statement, races, odd shapes
 	@$(BIN)/python -m pytest -q -m soak tests

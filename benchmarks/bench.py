@@ -24,17 +24,17 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "tests")]
 
 import harness  # noqa: E402
+import jobs  # noqa: E402
 import matplotlib  # noqa: E402
 from capturing import instance_yaml  # noqa: E402
-from measure import Result, compare, timed  # noqa: E402
-from orders_log import COLUMNS, Log, write_log  # noqa: E402
+from measure import Result, compare  # noqa: E402
+from orders_log import COLUMNS, ORDERS, Log, write_log  # noqa: E402
 from pyspark.sql import SparkSession  # noqa: E402
 from reference.capture import CaptureInstance  # noqa: E402
 
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt  # noqa: E402
 
-ORDERS = CaptureInstance("dbo", "orders", "dbo_orders", tuple(COLUMNS.items()), ("id",))
 NAMES = ", ".join(COLUMNS)
 OUTPUT = f"`__$start_lsn`, `__$seqval`, `__$operation`, `__$update_mask`, {NAMES}"
 
@@ -299,54 +299,14 @@ def many_instances(bench: Bench) -> Iterator[Result]:
         )
 
 
-def cleanup(bench: Bench) -> Iterator[Result]:
-    """The cleanup job over 90 % of a table, against one DELETE of the same rows; then with nothing
-    to do."""
-    project, size = bench.project([ORDERS]), int(33_334 * bench.scale)
-    logs = [Log(size, n * size) for n in range(10)]
-    for log in logs:
-        write_log(bench.spark, log, f"{project.schema}.landed", 2)
-        project.ok("run")
-    table, state = f"{project.schema}.dbo_orders_ct", ("change_tables", "lsn_time_mapping")
-    rows = sum(log.rows for log in logs)
-    versions = {
-        name: bench.spark.sql(f"describe history {project.schema}.{name}").first().version
-        for name in ("dbo_orders_ct", *state)
-    }
-    minutes = max(1, round(size / 100 / 60))
-    job = json.dumps({"job_type": "cleanup", "retention": minutes})
-    project.ok("run-operation", "change_job", "--args", job)
-
-    def restore() -> None:
-        for name, version in versions.items():
-            bench.spark.sql(f"restore table {project.schema}.{name} to version as of {version}")
-
-    def clean() -> None:
-        project.ok("run-operation", "cleanup")
-
-    clean()
-    (mark,) = bench.spark.sql(f"select min(start_lsn) from {project.schema}.change_tables").first()
-    yield compare(
-        f"cleanup of 90 % of {rows:,} rows",
-        "one plain DELETE of them",
-        clean,
-        lambda: bench.spark.sql(f"delete from {table} where `__$start_lsn` < '{mark}'"),
-        1.3,
-        bench.runs,
-        prepare_a=restore,
-        prepare_b=restore,
-    )
-    clean()
-    seconds = timed(clean)
-    yield Result("cleanup with nothing to do, one table", "2 seconds", seconds, 2, seconds / 2, 1.0)
-
-
 PARTS = {
     "capture": capture,
     "queries": queries,
     "memory": memory,
     "instances": many_instances,
-    "cleanup": cleanup,
+    "cleanup": jobs.cleanup,
+    "compaction": jobs.compaction,
+    "agent": jobs.agent,
 }
 
 

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
+from reference.capture import CaptureInstance
 
 CHANGES_PER_TRANSACTION = 10
 ROWS_PER_TRANSACTION = 15  # an update leaves two
@@ -26,6 +27,7 @@ COLUMNS = {
     "ratio": "double",
     "updated_at": "timestamp",
 }
+ORDERS = CaptureInstance("dbo", "orders", "dbo_orders", tuple(COLUMNS.items()), ("id",))
 OLD_KEYS = 1_000_000_000
 START = datetime(2024, 1, 1)
 _RECORDS = """

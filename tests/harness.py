@@ -32,6 +32,7 @@ SPARK_CONF = {
     "spark.sql.ansi.enabled": "false",
     "spark.sql.codegen.cache.maxEntries": "5000",
     "spark.sql.shuffle.partitions": "2",
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
     "spark.databricks.delta.snapshotPartitions": "1",
 }
 # Thousands of small statements: the fast compiler wins, and its code needs room.

@@ -14,8 +14,8 @@
 {% endmacro %}
 
 
-{#- The on-run-end hook. -#}
-{% macro finish_scan() %}
+{#- The on-run-end hook; `results` is what dbt says of the run's nodes. -#}
+{% macro finish_scan(results) %}
     {% do dbt_cdc._declare_state() %}
     {% if execute and flags.WHICH in ['run', 'build', 'retry'] and not flags.EMPTY %}
         {% set cache = dbt_cdc._invocation_cache() %}
@@ -23,6 +23,7 @@
         {% if captured and not cache.get('is_published') %}
             {% do dbt_cdc._finish_partly_captured(cache.window, captured) %}
         {% endif %}
+        {% do dbt_cdc._record_session(results) %}
     {% endif %}
 {% endmacro %}
 

@@ -10,7 +10,9 @@
             begin_time as record_time,
             cast(null as struct<source_schema: string, source_name: string>) as source_table,
             changed_tables,
-            updated_tables
+            updated_tables,
+            record_count,
+            schema_change_count
         from {{ target }}
         where
             commit_lsn is null
@@ -27,7 +29,10 @@
             commit_lsn,
             commit_time,
             changed_tables,
-            updated_tables
+            updated_tables,
+            record_count,
+            schema_change_count,
+            current_timestamp() as opened_at
         from (
             {{ dbt_cdc._indent(dbt_cdc._window_transactions(
                 dbt_cdc._log_relation(), scanned_lsn, to_lsn,
@@ -39,4 +44,64 @@
         target, rows,
         'not exists (select 1 from ' ~ target ~ " where window_to_lsn > '" ~ scanned_lsn ~ "')"
     ) }}
+{%- endmacro %}
+
+
+{#- The window that is open, if any: the one right after the last published position. (In a run that
+    others have overtaken there may be later ones, and this one be done already.) `touched_tables`
+    have changes in it. `ends_with_rows`: its last commit surely left rows; `updated_tables`: those
+    that have to be asked whether the other transactions did. -#}
+{% macro _find_open_window(scanned_lsn) %}
+    {% set rows = dbt_cdc._fetch(dbt_cdc._open_windows_sql(scanned_lsn)) %}
+    {% if not rows %}
+        {% do return({'previous_lsn': scanned_lsn, 'to_lsn': none, 'floor_lsn': none}) %}
+    {% endif %}
+    {% do return(dict(
+        rows[0],
+        previous_lsn=scanned_lsn,
+        touched_tables=fromjson(rows[0].touched_tables),
+        updated_tables=fromjson(rows[0].updated_tables)
+    )) %}
+{% endmacro %}
+
+
+{% macro _open_windows_sql(scanned_lsn) -%}
+    select
+        window_to_lsn as to_lsn,
+        min(begin_lsn) as floor_lsn,
+        count(*) as transactions,
+        min(opened_at) as opened_at,
+        sum(record_count) as record_count,
+        sum(schema_change_count) as schema_change_count,
+        cast(max_by(commit_time, commit_lsn) as string) as last_commit_time,
+        min(case when leaves_rows or may_leave_rows then begin_lsn end) as first_begin_cdc_lsn,
+        max(case when leaves_rows or may_leave_rows then commit_lsn end) as last_commit_cdc_lsn,
+        cast(max_by(
+            commit_time, case when leaves_rows or may_leave_rows then commit_lsn end
+        ) as string) as last_commit_cdc_time,
+        max_by(leaves_rows, commit_lsn) as ends_with_rows,
+        to_json(array_distinct(flatten(collect_set(array_union(changed_tables, updated_tables)))))
+            as touched_tables,
+        to_json(array_distinct(flatten(
+            collect_set(case when not leaves_rows then updated_tables end)
+        ))) as updated_tables
+    from (
+        select
+            window_to_lsn,
+            begin_lsn,
+            commit_lsn,
+            commit_time,
+            opened_at,
+            record_count,
+            schema_change_count,
+            changed_tables,
+            updated_tables,
+            {{ dbt_cdc._indent(dbt_cdc._is_captured_in('changed_tables'), 12) }} as leaves_rows,
+            {{ dbt_cdc._indent(dbt_cdc._is_captured_in('updated_tables'), 12) }} as may_leave_rows
+        from {{ dbt_cdc._state_relation('scan_transactions') }}
+        where window_to_lsn > '{{ scanned_lsn }}' and commit_lsn is not null
+    )
+    group by window_to_lsn
+    order by window_to_lsn
+    limit 1
 {%- endmacro %}

@@ -1,6 +1,7 @@
 {#- Publication: the window's transactions into lsn_time_mapping, then the new validity intervals.
     Each step can be repeated; readers see the window with the last one. -#}
 {% macro _publish_window(window) %}
+    {% do dbt_cdc._enter_phase(7) %}
     {% do dbt_cdc._announce_new_instances(window) %}
     {% do run_query(dbt_cdc._publish_mapping_sql(window)) %}
     {% do dbt_cdc._publish_heartbeat(window) %}
@@ -10,6 +11,7 @@
         {% endif %}
     {% endfor %}
     {% do dbt_cdc._publish_validity_intervals(window.to_lsn) %}
+    {% do dbt_cdc._enter_phase(8) %}
     {% do dbt_cdc._log_line('published up to ' ~ window.to_lsn) %}
 {% endmacro %}
 
@@ -31,7 +33,7 @@
         window_to_lsn = '{{ window.to_lsn }}'
         and commit_lsn is not null
         and (
-            {{ dbt_cdc._indent(dbt_cdc._surely_leaves_rows(), 12) }}
+            {{ dbt_cdc._indent(dbt_cdc._is_captured_in('changed_tables'), 12) }}
             {%- if asked %}
             or commit_lsn in (
                 {%- for instance in asked %}
@@ -52,8 +54,9 @@
 {%- endmacro %}
 
 
-{% macro _surely_leaves_rows() -%}
-    arrays_overlap(changed_tables, array(
+{#- Whether an array of source tables names a captured one. -#}
+{% macro _is_captured_in(tables) -%}
+    arrays_overlap({{ tables }}, array(
         {%- for instance in dbt_cdc._capture_instances().values() %}
         named_struct(
             'source_schema', {{ dbt_cdc._literal(instance.source_schema) }},

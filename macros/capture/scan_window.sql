@@ -26,6 +26,7 @@
 
 {% macro _resolve_scan_window() %}
     {% do dbt_cdc._ensure_state_tables() %}
+    {% do dbt_cdc._enter_phase(2) %}
     {% set state = dbt_cdc._published_state() %}
     {% set window = dbt_cdc._find_open_window(state.scanned_lsn) %}
     {% if not window.to_lsn %}
@@ -39,6 +40,8 @@
         published=dbt_cdc._published_instances(state), log=dbt_cdc._log_relation()
     ) %}
     {% if window.to_lsn %}
+        {% do dbt_cdc._invocation_cache().update(opened_window=window) %}
+        {% do dbt_cdc._enter_phase(3) %}
         {% do dbt_cdc._register_instances(window) %}
         {% do dbt_cdc._log_line(
             'scan window: after ' ~ window.previous_lsn ~ ' up to ' ~ window.to_lsn ~ ', '
@@ -49,52 +52,6 @@
     {% endif %}
     {% do return(window) %}
 {% endmacro %}
-
-
-{#- The window that is open, if any: the one right after the last published position. (In a run that
-    others have overtaken there may be later ones, and this one be done already.) `touched_tables`
-    have changes in it. `ends_with_rows`: its last commit surely left rows; `updated_tables`: those
-    that have to be asked whether the other transactions did. -#}
-{% macro _find_open_window(scanned_lsn) %}
-    {% set rows = dbt_cdc._fetch(dbt_cdc._open_windows_sql(scanned_lsn)) %}
-    {% if not rows %}
-        {% do return({'previous_lsn': scanned_lsn, 'to_lsn': none, 'floor_lsn': none}) %}
-    {% endif %}
-    {% do return(dict(
-        rows[0],
-        previous_lsn=scanned_lsn,
-        touched_tables=fromjson(rows[0].touched_tables),
-        updated_tables=fromjson(rows[0].updated_tables)
-    )) %}
-{% endmacro %}
-
-
-{% macro _open_windows_sql(scanned_lsn) -%}
-    select
-        window_to_lsn as to_lsn,
-        min(begin_lsn) as floor_lsn,
-        count(*) as transactions,
-        max_by(leaves_rows, commit_lsn) as ends_with_rows,
-        to_json(array_distinct(flatten(collect_set(array_union(changed_tables, updated_tables)))))
-            as touched_tables,
-        to_json(array_distinct(flatten(
-            collect_set(case when not leaves_rows then updated_tables end)
-        ))) as updated_tables
-    from (
-        select
-            window_to_lsn,
-            begin_lsn,
-            commit_lsn,
-            changed_tables,
-            updated_tables,
-            {{ dbt_cdc._indent(dbt_cdc._surely_leaves_rows(), 12) }} as leaves_rows
-        from {{ dbt_cdc._state_relation('scan_transactions') }}
-        where window_to_lsn > '{{ scanned_lsn }}' and commit_lsn is not null
-    )
-    group by window_to_lsn
-    order by window_to_lsn
-    limit 1
-{%- endmacro %}
 
 
 {#- The window as one instance sees it: an instance that backfills starts at the log's start. -#}
@@ -125,6 +82,12 @@
     {% do return(
         {'source_schema': instance.source_schema, 'source_name': instance.source_name}
     ) %}
+{% endmacro %}
+
+
+{#- How far the run has come, by SQL Server's numbers (macros/monitoring/record_session.sql). -#}
+{% macro _enter_phase(number) %}
+    {% do dbt_cdc._invocation_cache().update(phase=number) %}
 {% endmacro %}
 
 

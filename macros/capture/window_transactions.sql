@@ -2,7 +2,7 @@
     are still open there (commit_lsn null). A record belongs to the transaction that is open under
     its id; ids may be used again; without a BEGIN a transaction starts at its first record.
     `carried` (SQL) brings the transactions that were open at `previous_lsn`. `changed_tables` are those
-    with an INSERT or DELETE, `updated_tables` those with an UPDATE. -#}
+    with an INSERT or DELETE, `updated_tables` those with an UPDATE; `record_count` counts its records. -#}
 {% macro _window_transactions(log, previous_lsn, to_lsn, carried=none) -%}
     {%- set tables = 'array<struct<source_schema: string, source_name: string>>' -%}
     with records as (
@@ -13,7 +13,9 @@
             record_time,
             named_struct('source_schema', source_schema, 'source_name', source_name) as source_table,
             cast(null as {{ tables }}) as changed_tables,
-            cast(null as {{ tables }}) as updated_tables
+            cast(null as {{ tables }}) as updated_tables,
+            1L as record_count,
+            if(operation = 'DDL', 1L, 0L) as schema_change_count
         from {{ log }}
         where lsn > '{{ previous_lsn }}' and lsn <= '{{ to_lsn }}'
         {%- if carried %}
@@ -54,7 +56,9 @@
             array_union(
                 collect_set(case when operation = 'UPDATE' then source_table end),
                 coalesce(max_by(updated_tables, updated_tables is not null), cast(array() as {{ tables }}))
-            ) as updated_tables
+            ) as updated_tables,
+            sum(record_count) as record_count,
+            sum(schema_change_count) as schema_change_count
             {%- if var('cdc_check_duplicates', false) %},
             max(case when copies > 1 then {{ dbt_cdc._indent(dbt_cdc._raise_bad_record(
                 "concat('lsn ', lsn, ', tran_id ', tran_id)",
@@ -90,7 +94,9 @@
         end as commit_lsn,
         commit_time,
         changed_tables,
-        updated_tables
+        updated_tables,
+        record_count,
+        schema_change_count
     from checked
     where commit_lsn is not null or (not is_rolled_back and use_of_id = last_use_of_id)
 {%- endmacro %}

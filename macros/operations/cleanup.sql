@@ -1,9 +1,11 @@
 {#- Run-operation, the cleanup job: raises the low ends of all instances to the first commit that the
-    retention keeps, then removes what is below them. Each step can be repeated; readers of a window
-    below a low end get CDC 313 before any row goes. -#}
-{% macro cleanup(dry_run=false) %}
+    retention keeps, then removes what is below them, then compacts what captures have left in small
+    files. Each step can be repeated; readers of a window below a low end get CDC 313 before any row
+    goes. -#}
+{% macro cleanup(dry_run=false, compact=true, vacuum_hours=none) %}
     {% do dbt_cdc._declare_state() %}
     {% if execute %}
+        {% do dbt_cdc._check_vacuum_hours(vacuum_hours) %}
         {% do dbt_cdc._ensure_state_tables() %}
         {% set state = dbt_cdc._published_state() %}
         {% set job = dbt_cdc._find_job('cleanup') %}
@@ -11,7 +13,11 @@
             {% do dbt_cdc._log_line('cleanup: nothing is published yet') %}
         {% else %}
             {% set mark = dbt_cdc._fetch(dbt_cdc._retention_mark_sql(state, job.retention))[0].lsn %}
-            {% do dbt_cdc._clean_up(mark, none, dry_run) %}
+            {% set instances = dbt_cdc._clean_up(mark, none, dry_run) %}
+            {% if not dry_run %}
+                {% do dbt_cdc._tend_files(instances, compact, vacuum_hours) %}
+                {% do dbt_cdc._report_cleanup(instances) %}
+            {% endif %}
         {% endif %}
     {% endif %}
 {% endmacro %}
@@ -30,7 +36,7 @@
 
 
 {#- Raises the low ends below `mark` (none: of no instance), of one instance or of all, and removes
-    what is below the low ends. -#}
+    what is below the low ends. Gives the instances, with what became of each. -#}
 {% macro _clean_up(mark, capture_instance, dry_run) %}
     {% set is_one = 'lower(capture_instance) = ' ~ dbt_cdc._literal(capture_instance | lower)
         if capture_instance else 'true' %}
@@ -41,23 +47,30 @@
     {% if dry_run %}
         {% do dbt_cdc._print_rows(dbt_cdc._removable(instances)) %}
     {% else %}
-        {% if mark %}
-            {% set raise_ends -%}
-                update {{ dbt_cdc._state_relation('change_tables') }}
-                set start_lsn = '{{ mark }}'
-                where start_lsn < '{{ mark }}' and {{ is_one }}
-            {%- endset %}
-            {% do run_query(dbt_cdc._on_failure(raise_ends, raise_ends)) %}
-            {% do dbt_cdc._publish_validity_intervals(dbt_cdc._published_state().scanned_lsn) %}
-        {% endif %}
-        {% for instance in instances %}
-            {% do instance.update(removed_rows=dbt_cdc._remove_rows(
-                instance.relation, "`__$start_lsn` < '" ~ instance.new_low_end ~ "'")) %}
-        {% endfor %}
-        {% if not capture_instance %}
-            {% do dbt_cdc._trim_state(instances) %}
-        {% endif %}
-        {% do dbt_cdc._report_cleanup(instances) %}
+        {% do dbt_cdc._raise_low_ends(instances, mark, is_one) %}
+        {% do dbt_cdc._remove_dead_rows(instances, is_job=not capture_instance) %}
+    {% endif %}
+    {% do return(instances) %}
+{% endmacro %}
+
+
+{#- In one statement; then the view of validity bounds shows it, if it does not yet. -#}
+{% macro _raise_low_ends(instances, mark, is_one) %}
+    {% set shown = dbt_cdc._published_state() %}
+    {% set behind = [] %}
+    {% for instance in instances
+        if shown.intervals.get(instance.capture_instance | lower, {}).get('low_end')
+        != instance.new_low_end %}
+        {% do behind.append(instance.new_low_end) %}
+    {% endfor %}
+    {% if mark and behind %}
+        {% set raise_ends -%}
+            update {{ dbt_cdc._state_relation('change_tables') }}
+            set start_lsn = '{{ mark }}'
+            where start_lsn < '{{ mark }}' and {{ is_one }}
+        {%- endset %}
+        {% do run_query(dbt_cdc._on_failure(raise_ends, raise_ends)) %}
+        {% do dbt_cdc._publish_validity_intervals(shown.scanned_lsn) %}
     {% endif %}
 {% endmacro %}
 
@@ -67,17 +80,21 @@
     {% for instance in instances %}
         {% do lines.append({
             'capture_instance': instance.capture_instance, 'low_end': instance.new_low_end,
-            'removed_rows': instance.removed_rows
+            'removed_rows': instance.removed_rows, 'compacted_files': instance.compacted_files or 0
         }) %}
     {% endfor %}
     {% do dbt_cdc._print_rows(lines) %}
     {% set failed = lines | selectattr('removed_rows', 'equalto', 'failed')
         | map(attribute='capture_instance') | list %}
     {% if failed %}
-        {% do dbt_cdc.raise_cdc_error(
-            22852, 'rows of ' ~ failed | join(', ') ~ ' could not be removed',
-            'their low ends are raised, so no query reads these rows; the next cleanup removes them'
-        ) %}
+        {% set problem = 'rows of ' ~ failed | join(', ') ~ ' could not be removed' %}
+        {% set advice =
+            'their low ends are raised, so no query reads these rows; the next cleanup removes them' %}
+        {% do dbt_cdc._record_errors([{
+            'error_number': 22852,
+            'error_message': dbt_cdc._error_text(22852, problem, advice),
+        }]) %}
+        {% do dbt_cdc.raise_cdc_error(22852, problem, advice) %}
     {% endif %}
 {% endmacro %}
 

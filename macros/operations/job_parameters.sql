@@ -13,16 +13,34 @@
 
 {#- SQL Server's defaults. -#}
 {% macro _default_jobs() %}
+    {% set id = target.schema ~ '.' %}
     {% do return({
         'capture': {
-            'job_type': 'capture', 'maxtrans': 500, 'maxscans': 10, 'continuous': true,
+            'job_id': local_md5(id ~ 'capture'), 'job_type': 'capture', 'maxtrans': 500, 'maxscans': 10, 'continuous': true,
             'pollinginterval': 5, 'retention': 0, 'threshold': 0,
         },
         'cleanup': {
-            'job_type': 'cleanup', 'maxtrans': 0, 'maxscans': 0, 'continuous': false,
+            'job_id': local_md5(id ~ 'cleanup'), 'job_type': 'cleanup', 'maxtrans': 0, 'maxscans': 0, 'continuous': false,
             'pollinginterval': 0, 'retention': 4320, 'threshold': 5000,
         },
     }) %}
+{% endmacro %}
+
+
+{#- The jobs there are, where what is given for one of them is right. -#}
+{% macro _checked_jobs(job_type, given) %}
+    {% do dbt_cdc._ensure_state_tables() %}
+    {% do dbt_cdc._check_job(job_type, given) %}
+    {% do return(dbt_cdc._jobs()) %}
+{% endmacro %}
+
+
+{#- Makes a change of the jobs, unless it is only tried, and prints what there is then. -#}
+{% macro _change_jobs(statement, jobs, dry_run) %}
+    {% if not dry_run %}
+        {% do run_query(statement) %}
+    {% endif %}
+    {% do dbt_cdc._print_rows(jobs.values() | list) %}
 {% endmacro %}
 
 
@@ -53,7 +71,7 @@
 {% macro _job_row_sql(job) %}
     {% do return(
         "select 0 as database_id, '" ~ job.job_type ~ "' as job_type, '"
-        ~ local_md5(target.schema ~ '.' ~ job.job_type) ~ "' as job_id, " ~ [
+        ~ job.job_id ~ "' as job_id, " ~ [
             job.maxtrans, job.maxscans, job.continuous | lower, job.pollinginterval, job.retention,
             job.threshold,
         ] | join(', ')

@@ -4,24 +4,28 @@
 {#- Run-operation: makes a job; what is not given is the default. -#}
 {% macro add_job(
     job_type, start_job=true, maxtrans=none, maxscans=none, continuous=none, pollinginterval=none,
-    retention=none, threshold=none
+    retention=none, threshold=none, dry_run=false
 ) %}
     {% do dbt_cdc._declare_state() %}
     {% if execute %}
-        {% do dbt_cdc._ensure_state_tables() %}
         {% set given = dict(
             maxtrans=maxtrans, maxscans=maxscans, continuous=continuous,
             pollinginterval=pollinginterval, retention=retention, threshold=threshold) %}
-        {% do dbt_cdc._check_job(job_type, given) %}
-        {% if dbt_cdc._jobs().get(job_type) %}
+        {% set jobs = dbt_cdc._checked_jobs(job_type, given) %}
+        {% if job_type in jobs %}
             {% do dbt_cdc.raise_cdc_error(
                 14261, "the job '" ~ job_type ~ "' already exists", 'change it with change_job'
             ) %}
         {% endif %}
         {% set job = dbt_cdc._changed_job(dbt_cdc._default_jobs()[job_type], given) %}
-        {% do run_query('insert into ' ~ dbt_cdc._state_relation('cdc_jobs') ~ ' '
-            ~ dbt_cdc._job_row_sql(job)) %}
-        {% do dbt_cdc.help_jobs() %}
+        {% do jobs.update({job_type: job}) %}
+        {% do dbt_cdc._change_jobs(
+            'insert into ' ~ dbt_cdc._state_relation('cdc_jobs') ~ ' ' ~ dbt_cdc._job_row_sql(job),
+            jobs, dry_run
+        ) %}
+        {% if start_job and not dry_run %}
+            {% do dbt_cdc._request_of_job(job_type, 'start') %}
+        {% endif %}
     {% endif %}
 {% endmacro %}
 
@@ -29,37 +33,39 @@
 {#- Run-operation: changes what is given, leaves the rest. -#}
 {% macro change_job(
     job_type='capture', maxtrans=none, maxscans=none, continuous=none, pollinginterval=none,
-    retention=none, threshold=none
+    retention=none, threshold=none, dry_run=false
 ) %}
     {% do dbt_cdc._declare_state() %}
     {% if execute %}
-        {% do dbt_cdc._ensure_state_tables() %}
         {% set given = dict(
             maxtrans=maxtrans, maxscans=maxscans, continuous=continuous,
             pollinginterval=pollinginterval, retention=retention, threshold=threshold) %}
-        {% do dbt_cdc._check_job(job_type, given) %}
+        {% set jobs = dbt_cdc._checked_jobs(job_type, given) %}
         {% set job = dbt_cdc._changed_job(dbt_cdc._find_job(job_type), given) %}
+        {% do jobs.update({job_type: job}) %}
         {% set assignments = [] %}
         {% for name in given %}
             {% do assignments.append(name ~ ' = ' ~ job[name] | lower) %}
         {% endfor %}
-        {% do run_query('update ' ~ dbt_cdc._state_relation('cdc_jobs') ~ ' set '
-            ~ assignments | join(', ') ~ " where job_type = '" ~ job_type ~ "'") %}
-        {% do dbt_cdc.help_jobs() %}
+        {% do dbt_cdc._change_jobs(
+            'update ' ~ dbt_cdc._state_relation('cdc_jobs') ~ ' set ' ~ assignments | join(', ')
+            ~ " where job_type = '" ~ job_type ~ "'", jobs, dry_run
+        ) %}
     {% endif %}
 {% endmacro %}
 
 
 {#- Run-operation: removes a job. -#}
-{% macro drop_job(job_type) %}
+{% macro drop_job(job_type, dry_run=false) %}
     {% do dbt_cdc._declare_state() %}
     {% if execute %}
-        {% do dbt_cdc._ensure_state_tables() %}
-        {% do dbt_cdc._check_job(job_type, {}) %}
+        {% set jobs = dbt_cdc._checked_jobs(job_type, {}) %}
         {% do dbt_cdc._find_job(job_type) %}
-        {% do run_query('delete from ' ~ dbt_cdc._state_relation('cdc_jobs')
-            ~ " where job_type = '" ~ job_type ~ "'") %}
-        {% do dbt_cdc.help_jobs() %}
+        {% do jobs.pop(job_type) %}
+        {% do dbt_cdc._change_jobs(
+            'delete from ' ~ dbt_cdc._state_relation('cdc_jobs')
+            ~ " where job_type = '" ~ job_type ~ "'", jobs, dry_run
+        ) %}
     {% endif %}
 {% endmacro %}
 
@@ -69,10 +75,36 @@
     {% do dbt_cdc._declare_state() %}
     {% if execute %}
         {% do dbt_cdc._ensure_state_tables() %}
-        {% set rows = [] %}
-        {% for job in dbt_cdc._jobs().values() %}
-            {% do rows.append(job) %}
-        {% endfor %}
-        {% do dbt_cdc._print_rows(rows) %}
+        {% do dbt_cdc._print_rows(dbt_cdc._jobs().values() | list) %}
+    {% endif %}
+{% endmacro %}
+
+
+{#- Run-operation: asks a running agent to start a job, with the parameters that cdc_jobs then has. -#}
+{% macro start_job(job_type='capture', dry_run=false) %}
+    {% do dbt_cdc._ask_agent(job_type, 'start', dry_run) %}
+{% endmacro %}
+
+
+{#- Run-operation: asks a running agent to stop a job; the scan in hand is finished. -#}
+{% macro stop_job(job_type='capture', dry_run=false) %}
+    {% do dbt_cdc._ask_agent(job_type, 'stop', dry_run) %}
+{% endmacro %}
+
+
+{% macro _ask_agent(job_type, request, dry_run) %}
+    {% do dbt_cdc._declare_state() %}
+    {% if execute %}
+        {% do dbt_cdc._checked_jobs(job_type, {}) %}
+        {% do dbt_cdc._find_job(job_type) %}
+        {% if not dry_run %}
+            {% do dbt_cdc._request_of_job(job_type, request) %}
+        {% endif %}
+        {% set command = 'dbt run' if job_type == 'capture' else 'dbt run-operation cleanup' %}
+        {% do log(
+            request ~ ' of the ' ~ job_type ~ ' job: ' ~ ('not ' if dry_run) ~ 'written down; an agent '
+            ~ 'that runs (make agent) obeys when it next polls. Without one, jobs are started by '
+            ~ 'whoever calls `' ~ command ~ '`', info=true
+        ) %}
     {% endif %}
 {% endmacro %}

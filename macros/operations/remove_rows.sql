@@ -1,9 +1,62 @@
+{#- Rows below the low ends, then what the state need not know any more. One question finds the tables
+    that have such rows. Each instance gets `removed_rows`: how many, or 'failed', as where somebody has
+    dropped the table. -#}
+{% macro _remove_dead_rows(instances, is_job) %}
+    {% set dead = {} %}
+    {% for instance in instances %}
+        {% set is_there = load_cached_relation(instance.relation) is not none %}
+        {% do instance.update(removed_rows=0 if is_there else 'failed') %}
+        {% if is_there %}
+            {% do dead.update({
+                instance.relation | string: "`__$start_lsn` < '" ~ instance.new_low_end ~ "'"
+            }) %}
+        {% endif %}
+    {% endfor %}
+    {% if is_job %}
+        {% do dead.update(dbt_cdc._dead_state(instances)) %}
+    {% endif %}
+    {% set questions = [] %}
+    {% for relation, condition in dead.items() %}
+        {% do questions.append(
+            '(select ' ~ loop.index0 ~ ' as place from ' ~ relation ~ ' where ' ~ condition ~ ' limit 1)'
+        ) %}
+    {% endfor %}
+    {% set found = dbt_cdc._fetch(questions | join(' union all ')) | map(attribute='place') | sort %}
+    {% for place in found %}
+        {% set relation, condition = (dead.items() | list)[place] %}
+        {% set removed = dbt_cdc._remove_rows(relation, condition) %}
+        {% for instance in instances if instance.relation | string == relation %}
+            {% do instance.update(removed_rows=removed) %}
+        {% endfor %}
+    {% endfor %}
+{% endmacro %}
+
+
+{#- Transactions below all low ends, what was noted of published windows, old sessions and errors: {table:
+    condition}. Of the last published window the open transactions are carried on. -#}
+{% macro _dead_state(instances) %}
+    {% set scanned_lsn = dbt_cdc._published_state().scanned_lsn %}
+    {% set lowest = instances | map(attribute='new_low_end') | min %}
+    {% set is_old = " < current_timestamp() - interval '" ~ var('cdc_monitoring_days', 30) | int ~ "' day" %}
+    {% set dead = {} %}
+    {% for table, condition in {
+        'lsn_time_mapping': "start_lsn < '" ~ lowest ~ "'",
+        'scan_transactions': "window_to_lsn < '" ~ scanned_lsn ~ "' and (commit_lsn is null or "
+            ~ "commit_lsn < '" ~ lowest ~ "')",
+        'scan_progress': "window_to_lsn <= '" ~ scanned_lsn ~ "'",
+        'scan_sessions': 'start_time' ~ is_old,
+        'dm_cdc_errors': 'entry_time' ~ is_old,
+        'job_requests': 'requested_at' ~ is_old,
+    }.items() %}
+        {% do dead.update({dbt_cdc._state_relation(table) | string: condition}) %}
+    {% endfor %}
+    {% do return(dead) %}
+{% endmacro %}
+
+
 {#- Removes rows in one DELETE (docs/decisions/0005): how many, or 'failed'. Delta refuses it where a
     capture wrote at the same time; then it is tried again. -#}
 {% macro _remove_rows(relation, condition) %}
-    {% if not dbt_cdc._fetch('select 1 as one from ' ~ relation ~ ' where ' ~ condition ~ ' limit 1') %}
-        {% do return(0) %}
-    {% endif %}
     {% set delete = 'delete from ' ~ relation ~ ' where ' ~ condition %}
     {% if var('cdc_sql_scripting', true) %}
         {% set attempt = delete ~ ";\nselect 'done' as outcome" %}
@@ -15,26 +68,7 @@
     {% else %}
         {% do run_query(delete) %}
     {% endif %}
-    {% for row in dbt_cdc._fetch('describe history ' ~ relation ~ ' limit 9')
-        if row.operation == 'DELETE' %}
-        {% set metrics = row.operationMetrics | string %}
-        {% do return(modules.re.search('numDeletedRows\\W+(\\d+)', metrics)[1] | int) %}
-    {% endfor %}
-{% endmacro %}
-
-
-{#- Transactions below all low ends, and what was noted of windows that are published: of the last one
-    its open transactions are carried on. -#}
-{% macro _trim_state(instances) %}
-    {% set scanned_lsn = dbt_cdc._published_state().scanned_lsn %}
-    {% set lowest = instances | map(attribute='new_low_end') | min %}
-    {% for table, condition in {
-        'lsn_time_mapping': "start_lsn < '" ~ lowest ~ "'",
-        'scan_transactions': "window_to_lsn < '" ~ scanned_lsn ~ "'",
-        'scan_progress': "window_to_lsn <= '" ~ scanned_lsn ~ "'",
-    }.items() %}
-        {% do dbt_cdc._remove_rows(dbt_cdc._state_relation(table), condition) %}
-    {% endfor %}
+    {% do return(dbt_cdc._last_metric(relation, 'DELETE', 'numDeletedRows')) %}
 {% endmacro %}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import threading
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from asking import values
 from capturing import Capture
 from harness import Project
+from pyspark.errors import PySparkException
 from reference.capture import CaptureInstance, MappingRow
 from reference.cleanup import lowered_mark, raised, retention_mark
 from reference.log import UTC, LogRecord, int_to_lsn
@@ -181,6 +183,43 @@ def test_g19_up_to_the_high_end_the_row_at_the_mark_stays(shared: tuple[Capture,
     assert lsns(capture, "dbo_items") == [high]
 
 
+def test_readers_while_a_cleanup_runs_get_all_rows_or_313(
+    make_project: Callable[..., Project],
+) -> None:
+    capture, writer = Capture(make_project, [ITEMS, NOTES]), Writer()
+    capture.land(writer.commits([START + timedelta(minutes=n) for n in range(40)], "items"))
+    capture.run()
+    (high,) = values(capture, ["get_max_lsn()"])
+    query = (
+        f"select id from {capture.schema}.fn_cdc_get_all_changes_dbo_items("
+        f"'{int_to_lsn(1)}', '{high}', 'all')"
+    )
+    answers: list[Any] = []
+    is_done = threading.Event()
+
+    def read() -> None:
+        while not is_done.wait(0.2):
+            try:
+                answers.append(len(capture.project.spark.sql(query).collect()))
+            except PySparkException as error:
+                answers.append("CDC 313" if "CDC 313" in str(error) else str(error))
+
+    readers = [threading.Thread(target=read) for _ in range(2)]
+    for reader in readers:
+        reader.start()
+    try:
+        while len(answers) < 4:
+            is_done.wait(0.1)
+        operation(capture, "change_job", job_type="cleanup", retention=5)
+        operation(capture, "cleanup")
+    finally:
+        is_done.set()
+        for reader in readers:
+            reader.join()
+    assert set(answers) == {40, "CDC 313"}
+    assert len(lsns(capture, "dbo_items")) == 6
+
+
 @pytest.mark.soak
 def test_a_cleanup_that_dies_anywhere_is_finished_by_the_next(
     story: tuple[Capture, Writer],
@@ -226,6 +265,9 @@ BAD_JOBS = [
     ("add_job", {"job_type": "capture"}, "CDC 14261: the job 'capture' already exists"),
     ("add_job", {"job_type": None}, "CDC 22992: job_type 'NULL' is unknown"),
     ("drop_job", {"job_type": "x"}, "CDC 22992"),
+    ("start_job", {"job_type": "x"}, "CDC 22992"),
+    ("stop_job", {"job_type": None}, "CDC 22992"),
+    ("cleanup", {"vacuum_hours": 24}, "CDC 22850: vacuum_hours is 24: give 168 (a week) or more"),
 ]
 
 
@@ -243,6 +285,16 @@ def test_jobs(shared: tuple[Capture, Writer]) -> None:
         assert not result.success
         assert text in result.output
     assert jobs(capture) == default
+    tried = operation(capture, "change_job", continuous=0, maxtrans=2, dry_run=True)
+    assert "capture   2         10        False       0 " in tried
+    tried = operation(capture, "drop_job", job_type="cleanup", dry_run=True)
+    assert "cleanup" not in tried.replace("cdc_cleanup", "")
+    operation(capture, "start_job", dry_run=True)
+    assert jobs(capture) == default
+    assert capture.sql("select * from {schema}.job_requests") == []
+    operation(capture, "stop_job", job_type="cleanup")
+    asked = capture.sql("select job_type, request from {schema}.job_requests")
+    assert [tuple(row) for row in asked] == [("cleanup", "stop")]
     operation(capture, "change_job", continuous=0, maxtrans=2, maxscans=1)
     assert jobs(capture)["capture"] == (2, 1, False, 0, 0, 0)
     capture.land(writer.commits([START + timedelta(hours=10 + n) for n in range(5)]))
@@ -255,6 +307,8 @@ def test_jobs(shared: tuple[Capture, Writer]) -> None:
     assert jobs(capture)["capture"] == (2, 1, True, 3, 0, 0)
     operation(capture, "drop_job", job_type="cleanup")
     result = capture.project.dbt("run-operation", "cleanup")
+    assert "CDC 22997: the job 'cleanup' does not exist" in result.output
+    result = capture.project.dbt("run-operation", "start_job", "--args", "{job_type: cleanup}")
     assert "CDC 22997: the job 'cleanup' does not exist" in result.output
     shown = operation(capture, "add_job", job_type="cleanup", retention=60)
     assert "cleanup   0         0         False       0                60         5000" in shown
@@ -310,3 +364,41 @@ def test_any_order_of_captures_cleanups_and_reads(
         assert low_ends(capture) == expected, (step, action)
         for name, low in expected.items():
             assert lsns(capture, name) == sorted(lsn for lsn in everything[name] if lsn >= low)
+
+
+def test_a_table_that_fails_stops_no_other_and_is_recorded(
+    make_project: Callable[..., Project],
+) -> None:
+    """And small files become one, in the order of their LSNs, where there are many of them."""
+    capture, writer = ten_commits(make_project)
+    operation(capture, "change_job", job_type="cleanup", retention=180)
+    for name in ("items", "notes"):
+        table = f"{capture.schema}.dbo_{name}_ct"
+        for number in range(3):
+            lsn = int_to_lsn(1000 + number)
+            capture.sql(f"insert into {table} (`__$start_lsn`, id) values ('{lsn}', {number})")
+    rows = {name: lsns(capture, name) for name in ("dbo_items", "dbo_notes")}
+    mark = retention_mark(mapping(capture), timedelta(minutes=180))
+
+    property, few = "'delta.appendOnly'", {"cdc_compact_after": 4}
+    capture.sql(f"alter table {{schema}}.dbo_items_ct set tblproperties ({property} = true)")
+    result = capture.project.dbt("run-operation", "cleanup")
+    assert "CDC 22852: rows of dbo_items could not be removed: their low ends" in result.output
+    assert "dbo_notes         " + mark in result.output
+    assert lsns(capture, "dbo_items") == rows["dbo_items"]
+    assert lsns(capture, "dbo_notes") == [lsn for lsn in rows["dbo_notes"] if lsn >= mark]
+    (error,) = capture.sql("select * from {schema}.dm_cdc_errors")
+    assert (error.session_id, error.phase_number, error.error_number) == (0, 0, 22852)
+    capture.sql(f"alter table {{schema}}.dbo_items_ct unset tblproperties ({property})")
+    for _ in range(2):
+        capture.project.ok("run-operation", "cleanup", vars=few)
+    for name, found in rows.items():
+        assert lsns(capture, name) == [lsn for lsn in found if lsn >= mark]
+        history = capture.sql(f"describe history {{schema}}.{name}_ct")
+        assert [row.operation for row in history].count("OPTIMIZE") == 1
+        (detail,) = capture.sql(f"describe detail {{schema}}.{name}_ct")
+        assert detail.numFiles == 1
+    capture.land(writer.commits([START + timedelta(hours=10)]))
+    capture.run()
+    shown = operation(capture, "cleanup", vacuum_hours=168)
+    assert "compacted_files" in shown

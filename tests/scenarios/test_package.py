@@ -17,8 +17,12 @@ STATE = {
     "captured_columns",
     "change_tables",
     "index_columns",
+    "job_requests",
     "lsn_time_mapping",
+    "dm_cdc_errors",
+    "dm_cdc_log_scan_sessions",
     "scan_progress",
+    "scan_sessions",
     "scan_transactions",
 }
 

@@ -1,0 +1,100 @@
+{#- What this run did as the capture job: one row in scan_sessions, and its errors in dm_cdc_errors. -#}
+{% macro _record_session(results) %}
+    {% if dbt_cdc._has_change_tables(results) %}
+        {% set session = dbt_cdc._session(dbt_cdc._scan_errors(results)) %}
+        {% do run_query(dbt_cdc._session_sql(session)) %}
+        {% do dbt_cdc._record_errors(session.errors) %}
+        {% do log('cdc session: ' ~ tojson(session)) %}
+    {% endif %}
+{% endmacro %}
+
+
+{% macro _session(errors) %}
+    {% set cache = dbt_cdc._invocation_cache() %}
+    {% set window = cache.get('opened_window', {}) %}
+    {% set id = dbt_cdc._session_id() %}
+    {% set is_empty = not window and not errors %}
+    {% set phase = 8 if is_empty else cache.get('phase', 1) %}
+    {% for error in errors %}
+        {% do error.update(
+            session_id=id, phase_number=phase, start_lsn=window.get('previous_lsn'),
+            begin_lsn=window.get('floor_lsn')
+        ) %}
+    {% endfor %}
+    {% do return({
+        'session_id': id,
+        'scan_phase': dbt_cdc._phase_text(phase),
+        'errors': errors,
+        'start_lsn': window.get('previous_lsn')
+            or cache.get('window', {}).get('previous_lsn'),
+        'end_lsn': window.get('to_lsn'),
+        'tran_count': window.get('transactions', 0) | int,
+        'last_commit_time': window.get('last_commit_time'),
+        'log_record_count': window.get('record_count', 0) | int,
+        'schema_change_count': window.get('schema_change_count', 0) | int,
+        'first_begin_cdc_lsn': window.get('first_begin_cdc_lsn'),
+        'last_commit_cdc_lsn': window.get('last_commit_cdc_lsn'),
+        'last_commit_cdc_time': window.get('last_commit_cdc_time'),
+        'captured_rows': dbt_cdc._captured_rows(window),
+    }) %}
+{% endmacro %}
+
+
+{% macro _session_id() %}
+    {% do return(run_started_at.timestamp() | int - 1577836800) %}
+{% endmacro %}
+
+
+{#- SQL Server's texts of the phases. -#}
+{% macro _phase_text(phase) %}
+    {% do return({
+        1: 'Reading configuration', 2: 'First scan, building hash table', 3: 'Second scan',
+        6: 'Schema versioning', 7: 'Last scan', 8: 'Done',
+    }[phase]) %}
+{% endmacro %}
+
+
+{#- How many rows of the window are in each change table that this run captured: {name: rows}. Delta's
+    history tells it for a fraction of what counting costs: the window's only append since it was
+    opened. -#}
+{% macro _captured_rows(window) %}
+    {% set counted = {} %}
+    {% for name in dbt_cdc._invocation_cache().get('captured', {}) %}
+        {% set instance = dbt_cdc._capture_instances()[name] %}
+        {% do counted.update({instance.name: 0}) %}
+        {% if dbt_cdc._is_touched(instance, dbt_cdc._instance_window(instance, window)) %}
+            {% set rows = dbt_cdc._last_metric(
+                instance.relation, 'WRITE', 'numOutputRows', since=window.opened_at) %}
+            {% do counted.update({instance.name: rows or 0}) %}
+        {% endif %}
+    {% endfor %}
+    {% do return(counted) %}
+{% endmacro %}
+
+
+{% macro _session_sql(session) -%}
+    {%- set rows = [] -%}
+    {%- for name, row_count in session.captured_rows.items() -%}
+        {%- do rows.append("named_struct('capture_instance', " ~ dbt_cdc._literal(name)
+            ~ ", 'row_count', " ~ row_count ~ 'L)') -%}
+    {%- endfor -%}
+    insert into {{ dbt_cdc._state_relation('scan_sessions') }}
+    select
+        {{ session.session_id }},
+        '{{ invocation_id }}',
+        timestamp'{{ run_started_at.strftime('%Y-%m-%d %H:%M:%S.%f') }}',
+        current_timestamp(),
+        '{{ session.scan_phase }}',
+        {{ session.errors | length }},
+        {{ dbt_cdc._literal(session.start_lsn) }},
+        {{ dbt_cdc._literal(session.end_lsn) }},
+        {{ session.tran_count }},
+        {{ dbt_cdc._time_literal(session.last_commit_time) }},
+        {{ session.log_record_count }},
+        {{ session.schema_change_count }},
+        {{ session.captured_rows.values() | sum }},
+        {{ dbt_cdc._literal(session.first_begin_cdc_lsn) }},
+        {{ dbt_cdc._literal(session.last_commit_cdc_lsn) }},
+        {{ dbt_cdc._time_literal(session.last_commit_cdc_time) }},
+        cast(array({{ rows | join(', ') }}) as array<struct<capture_instance: string, row_count: bigint>>)
+{%- endmacro %}

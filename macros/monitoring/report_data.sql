@@ -1,0 +1,129 @@
+{#- What scripts/report.py shows: the last scans and errors, the change tables, the jobs. The answer
+    is a line of JSON in dbt's debug log; times are text. Where nothing was ever captured it makes no
+    table. -#}
+{% macro _report_data(sessions=2000, errors=50) %}
+    {% do dbt_cdc._declare_state() %}
+    {% if execute %}
+        {% set data = {
+            'target': target.name, 'schema': target.schema,
+            'made': run_started_at.strftime('%Y-%m-%d %H:%M:%S'),
+            'sessions': [], 'tables': [], 'errors': [], 'error_days': [], 'jobs': [],
+        } %}
+        {% set change_tables = dbt_cdc._state_relation('change_tables') %}
+        {% if load_cached_relation(change_tables) is not none %}
+            {% do dbt_cdc._ensure_state_tables() %}
+            {% do data.update(
+                schema=change_tables.schema,
+                sessions=dbt_cdc._report_rows(dbt_cdc._report_sessions_sql(sessions | int)),
+                tables=dbt_cdc._report_tables(),
+                errors=dbt_cdc._report_errors(errors | int),
+                error_days=dbt_cdc._report_rows(dbt_cdc._report_error_days_sql()),
+                jobs=dbt_cdc._report_rows(
+                    'select * from ' ~ dbt_cdc._state_relation('cdc_jobs')),
+            ) %}
+        {% endif %}
+        {% do log('cdc report: ' ~ tojson(data)) %}
+    {% endif %}
+{% endmacro %}
+
+
+{#- The rows of a query, in any order. As JSON, numbers and arrays are the same from any target. -#}
+{% macro _report_rows(query) %}
+    {% set packed -%}
+    select to_json(collect_list(struct(*)), map('ignoreNullFields', 'false')) as packed
+    from ({{ query }}) as answer
+    {%- endset %}
+    {% do return(fromjson(dbt_cdc._fetch(packed)[0].packed)) %}
+{% endmacro %}
+
+
+{#- The aggregate and the last scans, with the rows of each table that got any. Of the view only its
+    SQL: a run of the change tables alone does not make it. -#}
+{% macro _report_sessions_sql(limit) -%}
+    select
+        sessions.session_id,
+        cast(sessions.start_time as string) as start_time,
+        cast(sessions.end_time as string) as end_time,
+        sessions.scan_phase,
+        sessions.duration,
+        sessions.latency,
+        sessions.error_count,
+        sessions.end_lsn,
+        sessions.tran_count,
+        sessions.command_count,
+        cast(sessions.last_commit_cdc_time as string) as last_commit_cdc_time,
+        sessions.empty_scan_count,
+        sessions.failed_sessions_count,
+        filter(runs.captured_rows, captured -> captured.row_count > 0) as captured_rows
+    from (
+        {{ render(graph.nodes['model.dbt_cdc.dm_cdc_log_scan_sessions'].raw_code) }}
+    ) as sessions
+    left join {{ dbt_cdc._state_relation('scan_sessions') }} as runs
+        on sessions.session_id = runs.session_id and sessions.start_time = runs.start_time
+    order by sessions.session_id = 0 desc, sessions.start_time desc
+    limit {{ limit + 1 }}
+{%- endmacro %}
+
+
+{% macro _report_errors(limit) %}
+    {% set last_errors -%}
+    select
+        cast(entry_time as string) as entry_time,
+        session_id,
+        phase_number,
+        error_number,
+        error_message
+    from {{ dbt_cdc._state_relation('dm_cdc_errors') }} as errors
+    order by errors.entry_time desc
+    limit {{ limit }}
+    {%- endset %}
+    {% set errors = dbt_cdc._report_rows(last_errors) %}
+    {% for error in errors %}
+        {% set number = error.phase_number %}
+        {% do error.update(phase=dbt_cdc._phase_text(number) if number else 'Cleanup') %}
+    {% endfor %}
+    {% do return(errors) %}
+{% endmacro %}
+
+
+{% macro _report_error_days_sql() -%}
+    select cast(cast(entry_time as date) as string) as entry_day, count(*) as error_count
+    from {{ dbt_cdc._state_relation('dm_cdc_errors') }}
+    group by 1
+{%- endmacro %}
+
+
+{#- All change tables with their validity intervals. Delta knows files and bytes without reading the
+    data, and rows where nothing but count(*) is asked: hence the subqueries. -#}
+{% macro _report_tables() %}
+    {% set intervals = dbt_cdc._published_state().intervals %}
+    {% set tables = [] %}
+    {% set counts = [] %}
+    {% for instance in dbt_cdc._registered_instances() %}
+        {% set name = instance.capture_instance %}
+        {% set interval = intervals.get(name | lower, {}) %}
+        {% set is_there = load_cached_relation(instance.relation) is not none %}
+        {% set table = {
+            'capture_instance': name, 'change_table': instance.relation.identifier,
+            'is_there': is_there, 'low_end': instance.low_end,
+            'low_time': interval.low_time, 'high_end': interval.high_end,
+            'high_time': interval.high_time,
+        } %}
+        {% if is_there %}
+            {% set detail = dbt_cdc._fetch('describe detail ' ~ instance.relation)[0] %}
+            {% do table.update(bytes=detail.sizeInBytes | int, files=detail.numFiles | int) %}
+            {% do counts.append(
+                'select ' ~ dbt_cdc._literal(name) ~ ' as capture_instance, (select count(*) from '
+                ~ instance.relation ~ ') as row_count'
+            ) %}
+        {% endif %}
+        {% do tables.append(table) %}
+    {% endfor %}
+    {% set counted = dbt_cdc._report_rows(counts | join(' union all ')) if counts else [] %}
+    {% for count in counted %}
+        {% for table in tables if table.capture_instance == count.capture_instance %}
+            {% do table.update(row_count=count.row_count) %}
+        {% endfor %}
+    {% endfor %}
+    {% do return(tables) %}
+{% endmacro %}

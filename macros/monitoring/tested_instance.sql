@@ -1,0 +1,33 @@
+{#- What the data tests of a change table need: its instance and what is published of it. -#}
+{% macro _tested_instance(model) %}
+    {% do dbt_cdc._declare_state() %}
+    {% if not execute %}
+        {% do return({'source_schema': '', 'source_name': '', 'interval': {}, 'scanned_lsn': ''}) %}
+    {% endif %}
+    {% for instance in dbt_cdc._capture_instances().values()
+        if model is not string and instance.relation.identifier == model.identifier %}
+        {% set state = dbt_cdc._published_state() %}
+        {% do return(dict(
+            instance,
+            interval=state.intervals.get(instance.name | lower, {}),
+            scanned_lsn=state.scanned_lsn,
+            being_scanned=dbt_cdc._invocation_cache().get('window', {}).get('to_lsn')
+        )) %}
+    {% endfor %}
+    {% do dbt_cdc.raise_cdc_error(
+        22981, 'a data test of change tables is set on ' ~ model ~ ', which is none',
+        'set it on the model of a capture instance, without `where`'
+    ) %}
+{% endmacro %}
+
+
+{#- The first LSN of the cleanup job's retention and `grace_minutes`; none without a job. -#}
+{% macro _oldest_lsn_to_keep(instance, grace_minutes) %}
+    {% if execute and instance.interval.get('high_end') %}
+        {% set job = dbt_cdc._jobs().get('cleanup') %}
+        {% if job %}
+            {% do return(dbt_cdc._fetch(dbt_cdc._retention_mark_sql(
+                dbt_cdc._published_state(), job.retention + grace_minutes | int))[0].lsn) %}
+        {% endif %}
+    {% endif %}
+{% endmacro %}

@@ -1,0 +1,290 @@
+"""The agent: runs the capture job and the cleanup job, for whoever has no scheduler.
+
+    agent.py                             runs the jobs until it gets SIGTERM or SIGINT
+    agent.py dbt run-operation stop_job  a dbt command inside the running agent, between scans
+
+It keeps one warm Spark session and does one thing at a time: a scan (`dbt run` of the change
+tables and what they are made of), a cleanup, or a command. What it runs, and how often, is in
+`cdc_jobs`, read when a job starts; docs/jobs.md has the whole story.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
+from multiprocessing.connection import Client, Connection, Listener
+from pathlib import Path
+from typing import Any
+
+from apscheduler.executors.pool import ThreadPoolExecutor
+from apscheduler.schedulers.blocking import BlockingScheduler
+from apscheduler.triggers.cron import CronTrigger
+from dbt_commands import Dbt, problem, told
+
+LONGEST_PAUSE = 300.0  # seconds between two tries while scans fail
+IDLE_POLL = 5  # seconds between two looks for requests while the capture job is stopped
+SOCKET = "agent.sock"  # in dbt's target folder
+SELECTED = "+config.materialized:change_table"
+log = logging.getLogger("agent")
+
+
+class Agent:
+    """Both jobs, on a scheduler with one worker."""
+
+    def __init__(self, dbt: Dbt, select: str, cleanup_at: str) -> None:
+        self.dbt, self.select, self.cleanup_at = dbt, select, cleanup_at
+        self.since: str | None = None
+        self.capture: dict[str, Any] | None = None  # parameters of the capture job while it runs
+        self.failures = 0
+        self.is_stopping = False
+        self.scheduler = BlockingScheduler(
+            executors={"default": ThreadPoolExecutor(1)},
+            job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None},
+            timezone=timezone.utc,
+        )
+
+    def run(self) -> None:
+        """Runs until `stop`."""
+        self.scheduler.add_job(self._begin, id="poll")
+        self.scheduler.add_job(
+            self.clean_up, CronTrigger.from_crontab(self.cleanup_at, timezone.utc), id="cleanup"
+        )
+        self.scheduler.start()
+
+    def stop(self) -> None:
+        """Finishes what is in hand, starts nothing new."""
+        if self.is_stopping:
+            return
+        self.is_stopping = True
+        log.info("agent: stopping when the work in hand is done")
+        self.scheduler.remove_all_jobs()
+        self.scheduler.shutdown(wait=True)
+
+    def do(self, function: Callable[[], None]) -> None:
+        """Something else for the one worker."""
+        self.scheduler.add_job(function)
+
+    def _again(self, seconds: float) -> None:
+        if not self.is_stopping:
+            at = datetime.now(timezone.utc) + timedelta(seconds=seconds)
+            self.scheduler.add_job(self._poll, run_date=at, id="poll", replace_existing=True)
+
+    def _begin(self) -> None:
+        state = self._state()
+        if state is None:
+            self._again(self._pause())
+            return
+        self.since = state["latest"]
+        self._start_capture(state["jobs"])
+        self._again(0)
+
+    def _poll(self) -> None:
+        """Obeys requests, then scans where the capture job runs."""
+        if self.since is None:
+            self._begin()
+            return
+        state = self._state()
+        if state is not None:
+            self._obey(state)
+        if state is not None and self.capture:
+            self.scan()
+        self._again(self._pause())
+
+    def _pause(self) -> float:
+        if self.failures:
+            step = max(1, (self.capture or {}).get("pollinginterval") or 0)
+            return min(LONGEST_PAUSE, step * 2.0**self.failures)
+        return self.capture["pollinginterval"] if self.capture else IDLE_POLL
+
+    def _state(self) -> Any:
+        """The jobs and the new requests; none where dbt fails."""
+        arguments = ["--args", json.dumps({"since": self.since})]
+        result, lines = self._dbt("run-operation", "dbt_cdc._agent_state", *arguments)
+        if result.success:
+            return told(lines, "agent")
+        self._fail("poll", lines)
+        return None
+
+    def _obey(self, state: Any) -> None:
+        self.since = state["latest"]
+        for asked in state["requests"]:
+            log.info("%s: %s asked", asked["job_type"], asked["request"])
+            if asked["job_type"] == "cleanup":
+                if asked["request"] == "start":
+                    self.clean_up()
+            elif asked["request"] == "stop":
+                self.capture = None
+            elif self.capture is None:
+                self._start_capture(state["jobs"])
+
+    def _start_capture(self, jobs: dict[str, Any]) -> None:
+        self.capture = jobs.get("capture")
+        if self.capture is None:
+            log.info("capture: there is no such job (add_job makes one)")
+            return
+        try:
+            self.dbt.read_project()
+        except RuntimeError as error:
+            log.error("capture: %s", problem([str(error)]))
+        how = f"pollinginterval {self.capture['pollinginterval']} s"
+        log.info("capture: started, %s", how if self.capture["continuous"] else "one pass")
+
+    def scan(self) -> None:
+        """One run of the capture job, and its line in the log."""
+        started = time.monotonic()
+        result, lines = self._dbt("run", "--select", *self.select.split())
+        session = told(lines, "session") or {}
+        if not result.success:
+            self._fail("capture", lines)
+            return
+        self.failures = 0
+        rows = session.get("captured_rows", {})
+        log.info(
+            "capture: %s transactions, %s rows in %s tables, up to %s, %.1f s",
+            session.get("tran_count", 0),
+            sum(rows.values()),
+            sum(1 for count in rows.values() if count),
+            session.get("end_lsn") or session.get("start_lsn"),
+            time.monotonic() - started,
+        )
+        if self.capture and not self.capture["continuous"]:
+            self.capture = None
+            log.info("capture: done, as it is not continuous; start_job starts it again")
+
+    def clean_up(self) -> None:
+        """One run of the cleanup job."""
+        started = time.monotonic()
+        result, lines = self._dbt("run-operation", "dbt_cdc.cleanup")
+        if result.success:
+            log.info("cleanup: done, %.1f s", time.monotonic() - started)
+        else:
+            log.error("cleanup: %s", problem(lines))
+
+    def _dbt(self, *arguments: str) -> tuple[Any, list[str]]:
+        result, lines = self.dbt.run(*arguments)
+        if not result.success and not is_spark_alive():
+            log.critical("agent: Spark is gone, so the agent ends: %s", problem(lines))
+            os._exit(1)  # from a worker; nothing is left that could be finished
+        return result, lines
+
+    def _fail(self, what: str, lines: list[str]) -> None:
+        self.failures += 1
+        log.error("%s: %s (next try in %.0f s)", what, problem(lines), self._pause())
+
+
+def is_spark_alive() -> bool:
+    """Whether the embedded Spark, if this process has one, still answers."""
+    from pyspark import SparkContext
+
+    context = SparkContext._active_spark_context
+    if context is None:
+        return True
+    try:
+        return not context._jsc.sc().isStopped()
+    except Exception:  # whatever the dead connection raises
+        return False
+
+
+class Commands:
+    """dbt commands from other processes, done by the agent's worker; for the same user only."""
+
+    def __init__(self, agent: Agent, path: Path) -> None:
+        self.agent, self.path = agent, path
+        if path.exists():
+            with contextlib.suppress(OSError), Client(str(path), "AF_UNIX") as other:
+                send(other, [])
+                sys.exit("agent: another agent runs this project already")
+            path.unlink()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        mask = os.umask(0o177)
+        self.listener = Listener(str(path), "AF_UNIX")
+        os.umask(mask)
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def _listen(self) -> None:
+        while True:
+            connection = self.listener.accept()
+            try:
+                arguments = json.loads(connection.recv_bytes())
+            except (EOFError, OSError, ValueError):
+                connection.close()
+                continue
+            self.agent.do(lambda c=connection, a=arguments: self._answer(c, a))  # type: ignore[misc]
+
+    def _answer(self, connection: Connection, arguments: list[str]) -> None:
+        with contextlib.closing(connection), contextlib.suppress(OSError):
+            if arguments:
+                result, lines = self.agent.dbt.run(*arguments, quiet=False)
+                shown = [line for line in lines if not line.startswith("cdc ")]
+                send(connection, [result.success, "\n".join(shown)])
+
+
+def send(connection: Connection, value: Any) -> None:
+    """JSON, so that nothing but data goes over the socket."""
+    connection.send_bytes(json.dumps(value).encode())
+
+
+def ask(path: Path, arguments: list[str]) -> int:
+    """A dbt command in the running agent: prints what it says, returns its exit code."""
+    try:
+        connection = Client(str(path), "AF_UNIX")
+    except OSError:
+        print(f"agent: none runs here (no {path})", file=sys.stderr)
+        return 2
+    with connection:
+        send(connection, arguments)
+        try:
+            success, text = json.loads(connection.recv_bytes())
+        except EOFError:
+            print("agent: it ended before the command was done", file=sys.stderr)
+            return 2
+    print(text)
+    return 0 if success else 1
+
+
+def parse_arguments() -> tuple[argparse.Namespace, list[str]]:
+    """Our options; all others are dbt's (--target, --vars, --profiles-dir ...)."""
+    parser = argparse.ArgumentParser(description="Runs the capture job and the cleanup job.")
+    parser.add_argument("--project-dir", default=".", help="the dbt project (here)")
+    parser.add_argument("--select", default=SELECTED, help="what a scan runs (%(default)s)")
+    parser.add_argument(
+        "--cleanup-at", default="0 2 * * *", help="crontab of the cleanup job, UTC (%(default)s)"
+    )
+    return parser.parse_known_args()
+
+
+def main() -> int:
+    """Runs the agent, or a command in it."""
+    if sys.argv[1:2] == ["dbt"]:
+        return ask(Path("target") / SOCKET, sys.argv[2:])
+    options, dbt_options = parse_arguments()
+    os.chdir(options.project_dir)  # dbt and the embedded Spark take relative folders from here
+    shown = logging.Formatter("%(asctime)s %(message)s", "%Y-%m-%d %H:%M:%S")
+    shown.converter = time.gmtime
+    handler = logging.StreamHandler(sys.stdout)
+    handler.setFormatter(shown)
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    log.propagate = False
+    agent = Agent(Dbt(dbt_options), options.select, options.cleanup_at)
+    commands = Commands(agent, Path("target") / SOCKET)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: agent.stop())
+    log.info("agent: starts")
+    agent.run()
+    commands.listener.close()
+    log.info("agent: stopped")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,62 @@
+"""dbt commands in this process, and what the package's macros say in them."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import re
+from typing import Any
+
+
+class Dbt:
+    """dbt commands with the same options, on a manifest that is read once by `read_project`, or
+    without that anew by each."""
+
+    def __init__(self, options: list[str]) -> None:
+        self.options = options
+        self.manifest: Any = None
+
+    def read_project(self) -> None:
+        """Parses the project; raises RuntimeError with dbt's words where it cannot."""
+        self.manifest = None
+        result, lines = self.run("parse")
+        if not result.success:
+            raise RuntimeError(" ".join(lines) or "dbt parse failed")
+        self.manifest = result.result
+
+    def run(self, *arguments: str, quiet: bool = True) -> tuple[Any, list[str]]:
+        """dbt's result of a command, and the lines that it logged: all but debug, or where `quiet`
+        errors and what the macros say."""
+        from dbt.cli.main import dbtRunner  # a second to import: not for `agent.py dbt`
+
+        lines: list[str] = []
+
+        def listen(event: Any) -> None:
+            told = event.info.name == "JinjaLogInfo" or event.info.msg.startswith("cdc ")
+            if event.info.level == "error" or (told if quiet else event.info.level != "debug"):
+                lines.append(event.info.msg)
+
+        runner = dbtRunner(manifest=self.manifest, callbacks=[listen])
+        with contextlib.redirect_stdout(io.StringIO()):
+            result = runner.invoke([*arguments, "--quiet", "--no-use-colors", *self.options])
+        if result.exception and str(result.exception) not in "\n".join(lines):
+            lines.append(str(result.exception))
+        return result, lines
+
+
+def told(lines: list[str], word: str) -> Any:
+    """What the package's macros said as `cdc <word>: <JSON>`; none where they said nothing."""
+    start = f"cdc {word}: "
+    return next((json.loads(x[len(start) :]) for x in lines if x.startswith(start)), None)
+
+
+def problem(lines: list[str]) -> str:
+    """What went wrong, in one line: our error, else the kind that dbt says and its next line."""
+    text = "\n".join(line for line in lines if not line.startswith("cdc"))
+    ours = re.search(r"CDC \d+: .*", text)
+    rest = [
+        x.strip() for x in text.splitlines() if x.strip(" :") not in ("", "Encountered an error")
+    ]
+    found = ours[0] if ours else ": ".join(rest[:2]) or "dbt failed"
+    return re.sub(r" SQLSTATE: \w+$", "", found.strip())

@@ -1,0 +1,90 @@
+"""`make report`: the state of capture as one HTML page, for a browser or a ticket.
+
+    report.py [--output FILE] [--sessions N] [--project-dir DIR] [options of dbt, as --target]
+
+The page needs no network and no script. What it shows is asked through dbt, by the macro
+`_report_data`, so any target does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+
+import jinja2
+from dbt_commands import Dbt, problem, told
+from report_parts import (
+    Data,
+    error_parts,
+    facts,
+    job_rows,
+    scan_parts,
+    table_parts,
+    verdict,
+)
+
+
+def read_data(dbt: Dbt, sessions: int) -> Data:
+    """What the page shows; raises RuntimeError with the reason where dbt fails."""
+    arguments = ["--args", json.dumps({"sessions": sessions})]
+    result, lines = dbt.run("run-operation", "dbt_cdc._report_data", *arguments)
+    data = told(lines, "report")
+    if not result.success or data is None:
+        raise RuntimeError(problem(lines))
+    return data
+
+
+def make_page(data: Data) -> str:
+    """The page. Its order is the reader's: is anything wrong, how far is it, what has happened."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        trim_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    data = {**data, "sessions": sorted(data["sessions"], key=lambda row: row["start_time"])}
+    return environment.get_template("report.html").render(
+        schema=data["schema"],
+        made=data["made"][:19],
+        target=data["target"],
+        **verdict(data),
+        facts=facts(data),
+        **scan_parts(data),
+        **table_parts(data),
+        **error_parts(data),
+        jobs=job_rows(data),
+    )
+
+
+def parse_arguments() -> tuple[argparse.Namespace, list[str]]:
+    """Our options; all others are dbt's (--target, --vars, --profiles-dir ...)."""
+    parser = argparse.ArgumentParser(description="Makes an HTML page of the state of capture.")
+    parser.add_argument("--project-dir", default=".", help="the dbt project (here)")
+    parser.add_argument("--output", type=Path, help="the page (target/cdc_report.html)")
+    parser.add_argument(
+        "--sessions", type=int, default=2000, help="the last scans shown (%(default)s)"
+    )
+    return parser.parse_known_args()
+
+
+def main() -> int:
+    """Makes the page, and says where it is."""
+    options, dbt_options = parse_arguments()
+    output = options.output.resolve() if options.output else Path("target/cdc_report.html")
+    os.chdir(options.project_dir)  # dbt and the embedded Spark take relative folders from here
+    try:
+        page = make_page(read_data(Dbt(dbt_options), options.sessions))
+    except RuntimeError as error:
+        print(f"report: {error}", file=sys.stderr)
+        return 1
+    output.parent.mkdir(parents=True, exist_ok=True)
+    output.write_text(page, encoding="utf-8", errors="replace")
+    print(output)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,22 @@
+{#- On dm_cdc_log_scan_sessions: the last run of the capture job where it ended with errors, or
+    began more than `max_minutes` ago and has not ended. -#}
+{% test last_scan_succeeded(model, max_minutes=60) %}
+select
+    sessions.session_id,
+    sessions.start_time,
+    sessions.end_time,
+    sessions.scan_phase,
+    errors.error_message
+from {{ model }} as sessions
+left join {{ ref('dbt_cdc', 'dm_cdc_errors') }} as errors
+    on sessions.session_id = errors.session_id
+where
+    sessions.session_id = (select max(session_id) from {{ model }})
+    and (
+        sessions.error_count > 0
+        or (
+            sessions.end_time is null
+            and sessions.start_time < current_timestamp() - interval '{{ max_minutes | int }}' minute
+        )
+    )
+{% endtest %}

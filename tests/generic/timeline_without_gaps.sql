@@ -1,0 +1,17 @@
+{#- Published changes of commits that lsn_time_mapping does not have, so that no window by time
+    finds them. -#}
+{% test timeline_without_gaps(model) %}
+{%- set interval = dbt_cdc._tested_instance(model).interval %}
+select
+    `__$start_lsn` as start_lsn,
+    count(*) as change_rows
+from {{ model }}
+where
+    `__$start_lsn` >= '{{ interval.get('low_end', '') }}'
+    and `__$start_lsn` <= '{{ interval.get('high_end') or '' }}'
+    and `__$start_lsn` not in (
+        select start_lsn from {{ dbt_cdc._state_relation('lsn_time_mapping') }}
+        where start_lsn is not null
+    )
+group by `__$start_lsn`
+{% endtest %}

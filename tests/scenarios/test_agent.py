@@ -1,0 +1,227 @@
+"""The agent: jobs that run by themselves, over polling rounds, requests, failures and a signal."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+from harness import PACKAGE
+from reference.log import UTC, LogRecord, int_to_lsn
+
+SCRIPT = PACKAGE / "scripts" / "agent.py"
+START = datetime(2024, 5, 1, tzinfo=UTC)
+
+
+class FakeDbt:
+    """Answers the agent's commands from lists, and keeps them."""
+
+    def __init__(self) -> None:
+        self.jobs: dict[str, Any] = {"capture": {"continuous": True, "pollinginterval": 7}}
+        self.requests: list[dict[str, str]] = []
+        self.fails: set[str] = set()
+        self.commands: list[str] = []
+
+    def read_project(self) -> None:
+        self.commands.append("parse")
+
+    def run(self, *arguments: str, quiet: bool = True) -> tuple[Any, list[str]]:
+        name = arguments[1] if arguments[0] == "run-operation" else arguments[0]
+        self.commands.append(name.removeprefix("dbt_cdc."))
+        if self.commands[-1] in self.fails:
+            return SimpleNamespace(success=False), ["Database Error\n  CDC 22859: bad: mend it"]
+        if name.endswith("_agent_state"):
+            state = {"latest": "2024-05-01 00:00:00", "requests": self.requests, "jobs": self.jobs}
+            self.requests = []
+            return SimpleNamespace(success=True), ["cdc agent: " + json.dumps(state)]
+        return SimpleNamespace(success=True), ['cdc session: {"captured_rows": {"a": 2, "b": 0}}']
+
+
+@pytest.fixture
+def agent(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """An agent on a FakeDbt whose scheduler only writes down when it would go on."""
+    monkeypatch.syspath_prepend(str(SCRIPT.parent))
+    module: ModuleType = __import__("agent")
+    monkeypatch.setattr(module, "is_spark_alive", lambda: True)
+    made = module.Agent(FakeDbt(), "x", "0 2 * * *")
+    made.pauses = []
+    made._again = made.pauses.append
+    made._begin()
+    made.dbt.commands.clear()
+    made.pauses.clear()
+    return made
+
+
+def ask(agent: Any, job_type: str, request: str) -> None:
+    agent.dbt.requests.append({"job_type": job_type, "request": request})
+    agent._poll()
+
+
+def test_a_changed_parameter_counts_when_the_job_next_starts(agent: Any) -> None:
+    agent.dbt.jobs["capture"]["pollinginterval"] = 7
+    agent._poll()
+    agent.dbt.jobs = {"capture": {"continuous": True, "pollinginterval": 9}}
+    agent._poll()
+    ask(agent, "capture", "start")  # it runs already
+    assert agent.pauses == [7, 7, 7]
+    ask(agent, "capture", "stop")
+    assert agent.dbt.commands[-2:] == ["run", "_agent_state"]
+    ask(agent, "capture", "start")
+    assert agent.dbt.commands[-3:] == ["_agent_state", "parse", "run"]
+    assert agent.pauses[3:] == [5, 9]
+
+
+def test_a_job_that_is_not_continuous_scans_once(agent: Any) -> None:
+    ask(agent, "capture", "stop")
+    agent.dbt.jobs = {"capture": {"continuous": False, "pollinginterval": 0}}
+    ask(agent, "capture", "start")
+    agent._poll()
+    assert agent.dbt.commands.count("run") == 1
+
+
+def test_failures_make_growing_pauses_and_a_success_ends_them(agent: Any) -> None:
+    agent.dbt.fails = {"run"}
+    for _ in range(8):
+        agent._poll()
+    assert agent.pauses == [14, 28, 56, 112, 224, 300, 300, 300]
+    agent.dbt.fails = set()
+    agent._poll()
+    assert agent.pauses[-1] == 7
+
+
+def test_cleanup_by_request_and_a_dropped_capture_job(agent: Any) -> None:
+    ask(agent, "cleanup", "start")
+    assert agent.dbt.commands == ["_agent_state", "cleanup", "run"]
+    agent.dbt.jobs = {}
+    ask(agent, "capture", "stop")
+    ask(agent, "capture", "start")
+    assert agent.capture is None
+
+
+class Process:
+    """The agent as a process; `seen` is what it has logged."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.log = folder, folder / "agent.log"
+        (folder / "landing").mkdir()
+        (folder / "landing" / "0.jsonl").touch()
+        command = [sys.executable, str(PACKAGE / "tests" / "agent_process.py"), str(folder)]
+        path = os.pathsep.join([str(PACKAGE / "tests"), *sys.path])
+        with self.log.open("w", encoding="utf-8") as log:
+            self.process = subprocess.Popen(
+                command, stdout=log, stderr=log, env={**os.environ, "PYTHONPATH": path}
+            )
+
+    @property
+    def seen(self) -> list[str]:
+        return self.log.read_text(encoding="utf-8").splitlines()
+
+    def wait_for(self, pattern: str, after: int = 0, count: int = 1) -> int:
+        """Waits until `count` lines after the `after`-th match; the number of lines then."""
+        for _ in range(1200):
+            lines = self.seen[after:]
+            if sum(bool(re.search(pattern, line)) for line in lines) >= count:
+                return after + len(lines)
+            assert self.process.poll() is None, "\n".join(self.seen)
+            time.sleep(0.1)
+        raise AssertionError(f"no {pattern!r} in:\n" + "\n".join(self.seen))
+
+    def land(self, number: int, value: Any) -> Path:
+        """A transaction that inserts one row into dbo.items."""
+        tran_id, image = f"t{number}", json.dumps({"id": value})
+        records = [
+            LogRecord(int_to_lsn(3 * number + 1), tran_id, "BEGIN", START),
+            LogRecord(
+                int_to_lsn(3 * number + 2), tran_id, "INSERT", START, "dbo", "items", None, image
+            ),
+            LogRecord(int_to_lsn(3 * number + 3), tran_id, "COMMIT", START),
+        ]
+        lines = [
+            json.dumps(asdict(record), default=lambda time: time.isoformat()) for record in records
+        ]
+        file = self.folder / "landing" / f"{number}.jsonl"
+        file.with_suffix(".new").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        return file.with_suffix(".new").rename(file)
+
+    def dbt(self, *arguments: str) -> str:
+        """A dbt command in the agent, from another process."""
+        done = subprocess.run(
+            [sys.executable, str(SCRIPT), "dbt", *arguments],
+            cwd=self.folder / "project", capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+
+@pytest.fixture
+def process(tmp_path: Path) -> Iterator[Process]:
+    made = Process(tmp_path)
+    yield made
+    made.process.kill()
+
+
+SCAN = r"capture: \d+ transactions"
+
+
+@pytest.mark.slow
+def test_rounds_requests_failures_and_a_signal(process: Process) -> None:
+    process.land(1, 1)
+    at = process.wait_for(r"capture: started, pollinginterval 5 s")
+    at = process.wait_for(r"capture: 1 transactions, 1 rows in 1 tables, up to 0x0+6, ", at)
+    process.dbt("run-operation", "change_job", "--args", "{pollinginterval: 1}")
+    at = process.wait_for(SCAN, at, count=2)
+
+    assert "stop of the capture job: written" in process.dbt("run-operation", "stop_job")
+    at = process.wait_for("capture: stop asked", at)
+    process.land(2, 2)
+    shown = process.dbt("run-operation", "start_job", "--args", "{job_type: capture}")
+    assert "start of the capture job: written" in shown
+    at = process.wait_for("capture: started, pollinginterval 1 s", at)
+    assert not [line for line in process.seen[at - 2 : at] if re.search(SCAN, line)]
+    at = process.wait_for(r"capture: 1 transactions, 1 rows in 1 tables, up to 0x0+9, ", at)
+    at = process.wait_for(SCAN, at, count=3)
+
+    bad = process.land(3, "x")
+    failure = r"capture: CDC 22859: bad log record of table dbo.items.* \(next try in {} s\)"
+    at = process.wait_for(failure.format(2), at)
+    at = process.wait_for(failure.format(4), at)
+    bad.unlink()
+    process.land(3, 3)
+    at = process.wait_for(r"capture: 1 transactions, 1 rows in 1 tables, up to 0x0+C, ", at)
+
+    process.dbt("run-operation", "start_job", "--args", "{job_type: cleanup}")
+    at = process.wait_for(r"cleanup: done", at)
+    query = "select count(*) as n from {{ ref('dbo_items_ct') }}"
+    assert "3" in process.dbt("show", "--inline", query)
+
+    other = subprocess.run(
+        [sys.executable, str(SCRIPT)],
+        cwd=process.folder / "project", capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert other.returncode == 1
+    assert "another agent runs this project already" in other.stderr
+    process.process.send_signal(signal.SIGTERM)
+    assert process.process.wait(60) == 0
+    assert process.seen[-1].endswith("agent: stopped")
+    assert not (process.folder / "project" / "target" / "agent.sock").exists()
+    assert not any("Traceback" in line for line in process.seen)
+
+
+def test_a_command_without_an_agent(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT), "dbt", "run-operation", "help_jobs"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr == "agent: none runs here (no target/agent.sock)\n"

@@ -1,0 +1,244 @@
+"""What the runs tell of themselves: dm_cdc_log_scan_sessions and dm_cdc_errors."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import pytest
+from capturing import Capture
+from harness import Project
+from pyspark.sql import Row
+from reference.capture import CaptureInstance
+from reference.log import UTC, LogRecord, int_to_lsn
+from statements import dying_at
+
+ITEMS = CaptureInstance("dbo", "items", "dbo_items", (("id", "int"),), ("id",))
+NOTES = CaptureInstance("dbo", "notes", "dbo_notes", (("id", "int"),), ("id",))
+TIME = datetime(2024, 5, 1, tzinfo=UTC)
+
+
+def transaction(lsn: int, table: str, *ids: object, minutes: int = 0) -> list[LogRecord]:
+    """A transaction that inserts rows, its first record at `lsn`."""
+    tran_id, begin = f"t{lsn}", TIME + timedelta(minutes=minutes)
+    rows = [
+        LogRecord(
+            int_to_lsn(lsn + n), tran_id, "INSERT", begin, "dbo", table,
+            after_image=json.dumps({"id": value}),
+        )
+        for n, value in enumerate(ids, 1)
+    ]  # fmt: skip
+    end = int_to_lsn(lsn + len(ids) + 1)
+    return [
+        LogRecord(int_to_lsn(lsn), tran_id, "BEGIN", begin),
+        *rows,
+        LogRecord(end, tran_id, "COMMIT", begin + timedelta(seconds=30)),
+    ]
+
+
+def sessions(capture: Capture) -> list[Row]:
+    """All sessions, the aggregate first."""
+    return capture.sql("select * from {schema}.dm_cdc_log_scan_sessions order by session_id")
+
+
+def errors(capture: Capture) -> list[Row]:
+    return capture.sql("select * from {schema}.dm_cdc_errors order by entry_time")
+
+
+@pytest.fixture(scope="module")
+def story(make_project: Callable[..., Project]) -> Capture:
+    """Its tests go on from each other."""
+    capture = Capture(make_project, [ITEMS, NOTES], vars={"cdc_persistent_functions": False})
+    capture.land(transaction(1, "items", 1, 2) + transaction(11, "other", 1, minutes=1))
+    return capture
+
+
+def test_a_scan_is_one_session_with_its_counts(story: Capture) -> None:
+    story.run()
+    total, scan = sessions(story)
+    assert scan.scan_phase == "Done"
+    assert (scan.start_lsn, scan.end_lsn) == (int_to_lsn(0), int_to_lsn(13))
+    assert (scan.current_lsn, scan.last_commit_lsn) == (int_to_lsn(13), int_to_lsn(13))
+    assert (scan.tran_count, scan.log_record_count, scan.command_count) == (2, 7, 2)
+    assert (scan.first_begin_cdc_lsn, scan.last_commit_cdc_lsn) == (int_to_lsn(1), int_to_lsn(4))
+    assert scan.last_commit_cdc_time == datetime(2024, 5, 1, 0, 0, 30)
+    assert scan.last_commit_time == datetime(2024, 5, 1, 0, 1, 30)
+    assert scan.latency == int(scan.end_time.timestamp()) - int(
+        scan.last_commit_cdc_time.timestamp()
+    )
+    assert scan.duration >= 1
+    assert (scan.error_count, scan.empty_scan_count, scan.failed_sessions_count) == (0, 0, 0)
+    assert (total.session_id, total.scan_phase) == (0, "Aggregate")
+    assert (total.tran_count, total.command_count, total.latency) == (2, 2, scan.latency)
+    rows = story.sql("select inline(captured_rows) from {schema}.scan_sessions")
+    assert sorted(map(tuple, rows)) == [("dbo_items", 2), ("dbo_notes", 0)]
+
+
+def test_successive_empty_scans_are_one_session(story: Capture) -> None:
+    for _ in range(3):
+        story.run()
+    total, scan, empty = sessions(story)
+    assert (empty.empty_scan_count, empty.tran_count, empty.duration) == (3, 0, 0)
+    assert (empty.start_lsn, empty.end_lsn) == (int_to_lsn(13), int_to_lsn(13))
+    assert empty.start_time < empty.end_time
+    assert (total.empty_scan_count, total.latency) == (3, scan.latency)
+    assert errors(story) == []
+
+
+def test_a_failed_scan_leaves_its_error(story: Capture) -> None:
+    story.land(transaction(21, "items", 3) + transaction(31, "notes", "x"))
+    for _ in range(2):
+        result = story.project.dbt("run")
+        assert "CDC 22859" in result.output
+    total, *_, failed, again = sessions(story)
+    assert (failed.error_count, failed.failed_sessions_count) == (1, 1)
+    assert failed.scan_phase == "Second scan"
+    assert (failed.start_lsn, failed.current_lsn) == (int_to_lsn(13), int_to_lsn(13))
+    assert (failed.end_lsn, failed.latency) == (int_to_lsn(33), 0)
+    assert (total.failed_sessions_count, total.error_count) == (2, 2)
+    error, second = errors(story)
+    assert (error.session_id, second.session_id) == (failed.session_id, again.session_id)
+    assert (error.phase_number, error.error_number) == (3, 22859)
+    assert (error.start_lsn, error.begin_lsn) == (int_to_lsn(13), int_to_lsn(21))
+    assert error.sequence_value == int_to_lsn(32)
+    assert error.error_message.startswith("CDC 22859: bad log record of table dbo.notes")
+    assert error.error_message.endswith("then run again")
+
+
+def test_a_failing_log_is_the_scan_s_error(story: Capture) -> None:
+    text = (story.project.folder / "models" / "raw_log.sql").read_text(encoding="utf-8")
+    story.project.write("models/raw_log.sql", "select * from {{ target.schema }}.not_there")
+    story.project.dbt("run")
+    story.project.write("models/raw_log.sql", text)
+    error = errors(story)[-1]
+    assert (error.phase_number, error.error_number, error.start_lsn) == (1, None, None)
+    assert "not_there" in error.error_message
+    assert sessions(story)[-1].scan_phase == "Reading configuration"
+
+
+def test_other_models_are_no_business_of_the_scan(story: Capture) -> None:
+    count = len(errors(story))
+    story.project.write("models/broken.sql", "select no_such_column")
+    story.project.dbt("run", "--select", "broken")
+    (story.project.folder / "models" / "broken.sql").unlink()
+    assert len(errors(story)) == count
+
+
+def test_the_next_run_goes_on_from_the_failure(story: Capture) -> None:
+    image = "'{\"id\": 4}'"
+    story.sql(f"update {{schema}}.landed set after_image = {image} where lsn = '{int_to_lsn(32)}'")
+    story.run("--select", "raw_log", "dbo_items_ct")
+    assert sessions(story)[-1].scan_phase == "Second scan"
+    story.run()
+    total, *_, last = sessions(story)
+    assert (last.scan_phase, last.command_count) == ("Done", 2)
+    assert total.end_lsn == int_to_lsn(33)
+
+
+def test_a_killed_run_is_seen_until_another_ends(story: Capture) -> None:
+    story.land(transaction(41, "items", 5))
+    with dying_at(lambda sql: "dbo_items_ct" in sql):
+        story.project.dbt("run")
+    # the aggregate has the smallest number, and the killed one the latest start
+    killed = sessions(story)[-1]
+    assert (killed.end_time, killed.scan_phase, killed.tran_count) == (None, "Second scan", 1)
+    story.run()
+    assert all(row.end_time is not None for row in sessions(story))
+
+
+DATA_TESTS = {
+    "capture_lag": {"max_minutes": 60},
+    "no_late_commits": {},
+    "order_without_ties": {},
+    "timeline_without_gaps": {},
+    "within_retention": {"grace_minutes": 60},
+}
+
+
+@pytest.fixture(scope="module")
+def watched(make_project: Callable[..., Project]) -> Capture:
+    """A project whose change tables have all data tests."""
+    capture = Capture(make_project, [ITEMS, NOTES], vars={"cdc_persistent_functions": False})
+    path = capture.project.folder / "models" / "instances.yml"
+    yaml = json.loads(path.read_text(encoding="utf-8"))
+    for model in yaml["models"]:
+        model["data_tests"] = [
+            {f"dbt_cdc.{name}": {"arguments": arguments}} for name, arguments in DATA_TESTS.items()
+        ]
+    path.write_text(json.dumps(yaml), encoding="utf-8")
+    *rows, commit = transaction(101, "items", 1)
+    capture.land([*rows, replace(commit, lsn=int_to_lsn(105))])
+    capture.land(transaction(111, "notes", 2, minutes=60))
+    capture.run()
+    return capture
+
+
+def failed(capture: Capture) -> set[str]:
+    """The data tests that fail, e.g. {'capture_lag dbo_items_ct'}."""
+    found = set()
+    for name, result in capture.project.dbt("test").messages.items():
+        assert result.status in ("pass", "fail", "success"), result
+        if result.status == "fail":
+            words = [*DATA_TESTS, "last_scan_succeeded", "items", "notes"]
+            found.add(" ".join(word for word in words if word in name))
+    return found
+
+
+def test_a_healthy_project_passes_all_data_tests(watched: Capture) -> None:
+    assert failed(watched) == set()
+
+
+def test_a_commit_not_captured_for_long_is_lag(watched: Capture) -> None:
+    watched.land(transaction(121, "items", 3, minutes=61))
+    assert failed(watched) == {"capture_lag items", "capture_lag notes"}
+    # the very run that captures it does not complain
+    assert watched.project.ok("build")
+    assert failed(watched) == set()
+
+
+def test_late_commits_and_late_records_are_reported(watched: Capture) -> None:
+    watched.land(transaction(115, "notes", 4, minutes=60))
+    watched.run()
+    assert failed(watched) == {"no_late_commits notes"}
+    watched.sql("delete from {schema}.landed where tran_id = 't115'")
+    assert failed(watched) == set()
+    late = LogRecord(
+        int_to_lsn(103), "t101", "INSERT", TIME, "dbo", "items", after_image='{"id": 9}'
+    )
+    watched.land([late])
+    assert failed(watched) == {"no_late_commits items"}
+    watched.sql("delete from {schema}.landed where lsn = '" + late.lsn + "'")
+
+
+def test_gaps_and_ties_are_reported(watched: Capture) -> None:
+    watched.sql("delete from {schema}.lsn_time_mapping where tran_id = 't111'")
+    watched.sql("insert into {schema}.dbo_items_ct select * from {schema}.dbo_items_ct limit 1")
+    assert failed(watched) == {"timeline_without_gaps notes", "order_without_ties items"}
+
+
+def test_rows_beyond_their_retention_are_reported(watched: Capture) -> None:
+    watched.land(transaction(131, "notes", 5, minutes=200))
+    arguments = ["change_job", "--args", "{job_type: cleanup, retention: 1}"]
+    watched.project.ok("run-operation", *arguments)
+    watched.run()
+    assert "within_retention items" in failed(watched)
+    assert "within_retention notes" in failed(watched)
+    watched.project.ok("run-operation", "cleanup")
+    assert failed(watched) == set()
+
+
+def test_a_data_test_of_a_change_table_on_another_model(watched: Capture) -> None:
+    watched.project.write(
+        "models/log.yml",
+        "models: [{name: raw_log, data_tests: [dbt_cdc.no_late_commits]}]",
+    )
+    assert "CDC 22981: a data test of change tables is set on" in watched.project.dbt("test").output
+    (watched.project.folder / "models" / "log.yml").unlink()
+
+
+def test_the_last_scan_failed(watched: Capture) -> None:
+    watched.land(transaction(141, "items", "x", minutes=201))
+    watched.project.dbt("run")
+    assert "last_scan_succeeded" in failed(watched)

@@ -1,0 +1,305 @@
+"""The page of scripts/report.py: of data made up here, and of a captured project."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable
+from copy import deepcopy
+from datetime import datetime, timedelta
+from types import ModuleType
+from typing import Any
+
+import pytest
+from capturing import Capture
+from harness import PACKAGE, Project
+from pyspark.sql.functions import expr
+from reference.capture import CaptureInstance
+from reference.log import UTC, LogRecord, int_to_lsn
+
+NOON = datetime(2026, 7, 1, 12)
+HOSTILE = "<script>alert('é⭐')</script> \"$x$\" & \\frac\n2"
+ESCAPED = "&lt;script&gt;alert(&#39;é⭐&#39;)&lt;/script&gt; &#34;$x$&#34; &amp; \\frac\n2"
+JOBS = [
+    {"job_type": "capture", "maxtrans": 500, "maxscans": 10, "continuous": True,
+     "pollinginterval": 5, "retention": 0, "threshold": 0},
+    {"job_type": "cleanup", "maxtrans": 0, "maxscans": 0, "continuous": False,
+     "pollinginterval": 0, "retention": 4320, "threshold": 5000},
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def report() -> ModuleType:
+    """scripts/report.py."""
+    sys.path.insert(0, str(PACKAGE / "scripts"))
+    try:
+        return __import__("report")
+    finally:
+        sys.path.pop(0)
+
+
+def text_of(page: str) -> str:
+    """What a reader sees of a page, without its plots."""
+    body = re.sub(r"<svg.*?</svg>|<style>.*?</style>", "", page, flags=re.DOTALL)
+    return " ".join(re.sub(r"<[^>]*>", " ", body).split())
+
+
+def titles_of(page: str) -> list[str]:
+    """The names above the plots."""
+    return [
+        " ".join(re.findall(r"font-weight: 700[^>]*>([^<]*)</text>", svg))
+        for svg in re.findall(r"<svg.*?</svg>", page, flags=re.DOTALL)
+    ]
+
+
+def session(number: int, **given: Any) -> dict[str, Any]:
+    """A scan of 3 s, `number` x 10 s after noon, that captured a row of dbo_t0."""
+    start = NOON + timedelta(seconds=10 * number)
+    return {
+        "session_id": 1000 + number, "start_time": f"{start}.25", "scan_phase": "Done",
+        "end_time": str(start + timedelta(seconds=3)), "duration": 3, "latency": 4,
+        "error_count": 0, "end_lsn": int_to_lsn(number), "tran_count": 1, "command_count": 1,
+        "last_commit_cdc_time": str(start), "empty_scan_count": 0, "failed_sessions_count": 0,
+        "captured_rows": [{"capture_instance": "dbo_t0", "row_count": 1}], **given,
+    }  # fmt: skip
+
+
+def failed_session(number: int) -> dict[str, Any]:
+    return session(
+        number, error_count=1, scan_phase="Second scan", latency=0, failed_sessions_count=1
+    )
+
+
+def quiet_session(number: int, count: int) -> dict[str, Any]:
+    return session(
+        number, end_lsn=None, tran_count=0, duration=0, latency=0, last_commit_cdc_time=None,
+        empty_scan_count=count, captured_rows=[],
+    )  # fmt: skip
+
+
+def change_table(name: str, **given: Any) -> dict[str, Any]:
+    return {
+        "capture_instance": name, "change_table": f"{name}_ct", "is_there": True,
+        "low_end": int_to_lsn(1), "low_time": str(NOON - timedelta(days=2)),
+        "high_end": int_to_lsn(99), "high_time": str(NOON), "row_count": 1234567,
+        "bytes": 5_400_000, "files": 12, **given,
+    }  # fmt: skip
+
+
+def made_up(sessions: list[dict[str, Any]], tables: int = 1, **given: Any) -> dict[str, Any]:
+    """The data of a page, an hour after the first scan."""
+    total = {
+        **session(0), "session_id": 0, "scan_phase": "Aggregate",
+        "failed_sessions_count": sum(row["failed_sessions_count"] for row in sessions),
+    }  # fmt: skip
+    return {
+        "target": "test", "schema": "cdc", "made": str(NOON + timedelta(hours=1)),
+        "sessions": [*sessions, *([total] if sessions else [])],
+        "tables": [change_table(f"dbo_t{n}") for n in range(tables)],
+        "errors": [], "error_days": [], "jobs": deepcopy(JOBS), **given,
+    }  # fmt: skip
+
+
+def error(number: int, message: str, **given: Any) -> dict[str, Any]:
+    row = {"entry_time": str(NOON + timedelta(seconds=10 * number + 3)), "phase": "Second scan"}
+    row |= {"session_id": 1000 + number, "error_number": 22859}
+    return {**row, "error_message": message, **given}
+
+
+def test_a_page_without_anything_says_so(report: ModuleType) -> None:
+    page = report.make_page(made_up([], tables=0, jobs=[]))
+    assert "Nothing is captured here yet." in text_of(page)
+    assert "<svg" not in page and "<h2" not in page
+
+
+def test_one_scan_is_a_dot_in_each_plot(report: ModuleType) -> None:
+    page = report.make_page(made_up([session(1)]))
+    assert titles_of(page) == [
+        "Latency (seconds)", "Duration of a scan (seconds)", "Transactions in a scan",
+        "Rows captured in 1 minute",
+    ]  # fmt: skip
+    text = text_of(page)
+    for fact in (
+        "Nothing is wrong. The last scan succeeded.",
+        f"Published up to the commit of 2026-07-01 12:00:00 1\xa0h ago {int_to_lsn(99)}",
+        "Last scan Done 1 transaction, 1 row ended 2026-07-01 12:00:13, 59\xa0min\xa047\xa0s ago",
+        "Latency of the last capture 4\xa0s in the scan that ended 2026-07-01 12:00:13",
+        "Failed scans 0 since 2026-07-01 12:00:00",
+        "1,234,567 rows, 5.4 MB",
+        "1 scan with something to capture (0 failed)",
+        "dbo_t0: 1 row",
+        "dbo_t0 1,234,567 5.4 MB 12 2026-06-29 12:00:00",
+        "There are no errors on record.",
+        "capture 500 10 yes 5 s – –",
+        "cleanup – – – – 4,320 minutes 5,000 rows",
+    ):
+        assert " ".join(fact.split()) in text, fact
+
+
+def test_only_empty_scans(report: ModuleType) -> None:
+    page = report.make_page(made_up([quiet_session(1, 7)], jobs=[]))
+    text = text_of(page)
+    assert "<svg" not in page
+    assert "No scan has found anything yet." in text
+    assert "There are no jobs in cdc_jobs." in text
+    assert "There is no cleanup job, so nothing is ever removed." in text
+
+
+def test_of_fifty_tables_the_first_few_have_a_colour(report: ModuleType) -> None:
+    rows = [{"capture_instance": f"dbo_t{n}", "row_count": 100 - n} for n in range(50)]
+    text = text_of(report.make_page(made_up([session(1, captured_rows=rows)], tables=50)))
+    assert "dbo_t0: 100 rows dbo_t1: 99 rows dbo_t2: 98 rows dbo_t3: 97 rows" in text
+    assert f"46 others: {sum(range(51, 97)):,} rows" in text
+    assert len(re.findall(r"dbo_t\d+ 1,234,567", text)) == 50
+
+
+def test_a_window_of_several_runs_counts_once(report: ModuleType) -> None:
+    rows = [{"capture_instance": "dbo_t0", "row_count": 5}]
+    partly = session(1, end_lsn="0x7", captured_rows=rows, scan_phase="Second scan")
+    data = made_up([partly, session(2, end_lsn="0x7", captured_rows=rows)])
+    assert "dbo_t0: 5 rows" in text_of(report.make_page(data))
+    text = text_of(report.make_page(made_up([partly])))
+    assert "The last scan did not capture all change tables" in text
+
+
+def test_many_scans_are_ranges(report: ModuleType) -> None:
+    sessions = [session(n, latency=600 if n == 70 else 4) for n in range(1000) if n != 9]
+    data = made_up([*sessions, failed_session(9)], made=str(NOON + timedelta(hours=3)))
+    page = report.make_page(data)
+    assert titles_of(page)[0] == "Latency (log scale)"
+    assert "Dots are the medians of 2 minutes" in text_of(page)
+    assert "1,000 scans with something to capture (1 failed)" in text_of(page)
+    assert len(page) < 200_000
+
+
+def test_problems_come_first_and_in_words(report: ModuleType) -> None:
+    tables = [
+        change_table("dbo_old", low_time=str(NOON - timedelta(days=6))),
+        change_table("dbo_gone", is_there=False, row_count=None, bytes=None, files=None),
+        change_table(HOSTILE, high_end=None, high_time=None),
+    ]
+    errors = [error(n, f"CDC 22859: {HOSTILE}") for n in (2, 3)]
+    days = [{"entry_day": "2026-06-28", "error_count": 5}]
+    days.append({"entry_day": "2026-07-01", "error_count": 2})
+    scans = [session(1), failed_session(2), failed_session(3)]
+    page = report.make_page(
+        made_up(scans, tables=0, errors=errors, error_days=days) | {"tables": tables}
+    )
+    text, seen = text_of(page), " ".join(ESCAPED.split())
+    for words in (
+        f"3 problems: The last 2 scans failed, since 2026-07-01 12:00:23: CDC 22859: {seen}",
+        "1 change table is not there: dbo_gone_ct.",
+        "1 change table holds over 2\xa0d more than the retention of 3\xa0d: dbo_old.",
+        f"1 change table is not published yet: {seen}.",
+        "Last scan Failed in phase Second scan",
+        "7 errors on record, the last 2 shown:",
+        f"2026-07-01 12:00:33 1003 Second scan 22859 CDC 22859: {seen}",
+        "6\xa0d, too long",
+    ):
+        assert " ".join(words.split()) in text, words
+    assert titles_of(page)[-1] == "Errors a day"
+    assert "<script" not in page
+    assert ESCAPED in page  # the message keeps its lines
+
+
+def test_a_scan_that_hangs(report: ModuleType) -> None:
+    going = session(2, end_time=None, session_id=1002)
+    text = text_of(report.make_page(made_up([session(1), going])))
+    assert "Nothing is wrong" in text
+    assert "another runs since 2026-07-01 12:00:20" in text
+    text = text_of(report.make_page(made_up([going], made=str(NOON + timedelta(hours=2)))))
+    assert "A scan began at 2026-07-01 12:00:20 and has not ended" in text
+
+
+def test_nothing_on_the_page_needs_a_network(report: ModuleType) -> None:
+    page = report.make_page(made_up([session(1)]))
+    assert not re.findall(r"(?:src|href)=\"(?!#)|url\((?!#)|@import", page)
+
+
+ITEMS = CaptureInstance("dbo", "items", "dbo_items", (("id", "int"),), ("id",))
+NOTES = CaptureInstance("dbo", "notes", "dbo_Notes", (("id", "int"),), ("id",))
+TIME = datetime(2024, 5, 1, tzinfo=UTC)
+
+
+def transaction(lsn: int, table: str, image: str) -> list[LogRecord]:
+    """A transaction that inserts a row, its first record at `lsn`."""
+    name = f"t{lsn}"
+    begin, insert, commit = (int_to_lsn(lsn + n) for n in range(3))
+    return [
+        LogRecord(begin, name, "BEGIN", TIME),
+        LogRecord(insert, name, "INSERT", TIME, "dbo", table, after_image=image),
+        LogRecord(commit, name, "COMMIT", TIME + timedelta(seconds=lsn)),
+    ]
+
+
+@pytest.fixture(scope="module")
+def captured(make_project: Callable[..., Project]) -> Capture:
+    """Two tables, nothing run yet."""
+    return Capture(make_project, [ITEMS, NOTES], vars={"cdc_persistent_functions": False})
+
+
+def read(report: ModuleType, project: Project) -> dict[str, Any]:
+    """What report.py reads of a project."""
+    options = [f"--{name}-dir={project.folder}" for name in ("project", "profiles")]
+    options += [f"--log-path={project.folder}/logs", "--log-level-file=none"]
+    return report.read_data(report.Dbt(options), 2000)
+
+
+def test_a_project_that_has_not_run(report: ModuleType, captured: Capture) -> None:
+    data = read(report, captured.project)
+    assert data["schema"] == captured.schema
+    assert "Nothing is captured here yet." in report.make_page(data)
+    names = [row.tableName for row in captured.sql("show tables in {schema}") if row.namespace]
+    assert names == ["landed"]  # a report makes nothing
+
+
+def test_a_captured_project(report: ModuleType, captured: Capture) -> None:
+    captured.land(transaction(1, "items", '{"id": 1}') + transaction(11, "notes", '{"id": 1}'))
+    # the tables that a run of the change tables alone makes are enough
+    captured.run("--select", "+config.materialized:change_table")
+    table = captured.project.table("scan_sessions")
+    failed = {"session_id": "session_id + 60", "scan_phase": "'Second scan'", "error_count": "1"}
+    failed |= {name: f"{name} + interval 1 minute" for name in ("start_time", "end_time")}
+    failed |= {"end_lsn": "'0x0000000000000000FFFF'"}
+    rows = table.withColumns({name: expr(sql) for name, sql in failed.items()})
+    rows.write.insertInto(f"{captured.schema}.scan_sessions")
+    captured.sql("""insert into {schema}.dm_cdc_errors values
+        (0, 0, timestamp'2026-06-30 23:59:59', null, 16, 1, '<script>&é⭐\\n$x$', null, null, null)
+        """)
+    data = read(report, captured.project)
+    json.dumps(data)
+    total, *scans = sorted(data["sessions"], key=lambda row: row["session_id"])
+    assert (total["scan_phase"], total["failed_sessions_count"]) == ("Aggregate", 1)
+    assert [row["scan_phase"] for row in scans] == ["Done", "Second scan"]
+    assert sorted((x["capture_instance"], x["row_count"]) for x in scans[0]["captured_rows"]) == [
+        ("dbo_Notes", 1), ("dbo_items", 1)
+    ]  # fmt: skip
+    found = {row["capture_instance"]: row for row in data["tables"]}
+    assert set(found) == {"dbo_items", "dbo_Notes"}
+    items = found["dbo_items"]
+    assert (items["row_count"], items["files"], items["is_there"]) == (1, 1, True)
+    assert 500 < items["bytes"] < 50_000
+    assert (items["low_end"], items["high_end"]) == (int_to_lsn(1), int_to_lsn(13))
+    assert (items["low_time"], items["high_time"]) == (
+        "2024-05-01 00:00:00", "2024-05-01 00:00:11"
+    )  # fmt: skip
+    assert [job["job_type"] for job in sorted(data["jobs"], key=str)] == ["capture", "cleanup"]
+
+    page = report.make_page(data)
+    text = text_of(page)
+    assert len(titles_of(page)) == 5
+    assert "1 problem: The last scan failed at" in text
+    assert ": in phase Second scan" in text
+    assert "&lt;script&gt;&amp;é⭐\n$x$" in page and "<script" not in page
+    assert "1 error on record, all shown:" in text
+    assert "2026-06-30 23:59:59 – Cleanup – &lt;script&gt;" in text
+    assert "2 scans with something to capture (1 failed)" in text
+    assert "dbo_Notes 1 " in text
+
+
+def test_dbt_s_reason_where_it_fails(report: ModuleType, captured: Capture) -> None:
+    captured.project.write("models/instances.yml", "models: [{name: 7}]")
+    with pytest.raises(RuntimeError) as failure:
+        read(report, captured.project)
+    assert "\n" not in str(failure.value) and "instances.yml" in str(failure.value)
