@@ -63,7 +63,8 @@ class Capture:
             name = f"{instance.capture_instance.lower()}_ct.sql"
             files[name] = "{{ dbt_cdc.change_table() }}\n"
         self.project = make_project(
-            models={**files, **(models or {})}, vars={"cdc_log_model": "raw_log", **(vars or {})}
+            models={**files, **(models or {})},
+            vars={"cdc_log_model": "raw_log", "cdc_report_new_columns": False, **(vars or {})},
         )
         self.clear()
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from harness import Project, interpret, start_spark
+from harness import Project, interpret, remember_templates, start_spark
 from pyspark.sql import SparkSession
 
 
@@ -15,6 +15,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The session that all tests and all in-process dbt runs share; it interprets its plans."""
     session = start_spark(tmp_path_factory.mktemp("spark"))
     interpret(session)
+    remember_templates()
     yield session
     session.stop()
 
@@ -29,3 +30,9 @@ def make_project(
         return Project(tmp_path_factory.mktemp("project"), spark, **options)
 
     return make
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The files with long tests first: two workers take a file each and end together."""
+    long = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: (item.path not in long, str(item.path)))

@@ -12,12 +12,13 @@ import itertools
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from dbt.cli.main import dbtRunner
+from dbt_common.clients.jinja import MacroFuzzEnvironment
 from pyspark.sql import DataFrame, Row, SparkSession
 
 PACKAGE = Path(os.environ.get("DBT_CDC_PACKAGE") or Path(__file__).parents[1])
@@ -44,6 +45,9 @@ INTERPRETED = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.adaptive.enabled": "false",
 }
+# Commands for which dbt reads the project's files, and what is not one of them.
+READ_BEFORE = ("run", "build", "test", "compile", "show", "run-operation", "retry")
+MADE_BY_DBT = ("target", "logs", "dbt_packages")
 _numbers = itertools.count(1)
 
 
@@ -67,6 +71,19 @@ def start_spark(folder: Path, metastore: str = "memory:test") -> SparkSession:
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
     return spark
+
+
+def remember_templates() -> None:
+    """From now on dbt reads each text once: all projects here have the same 800 macros in them."""
+    parse, trees = MacroFuzzEnvironment._parse, {}
+
+    def parse_once(self: Any, source: str, *names: str | None) -> Any:
+        key = (type(self), source, *names)
+        if key not in trees:
+            trees[key] = parse(self, source, *names)
+        return trees[key]
+
+    MacroFuzzEnvironment._parse = parse_once
 
 
 def interpret(spark: SparkSession) -> None:
@@ -96,11 +113,13 @@ class NodeResult:
 
 @dataclass(frozen=True)
 class DbtResult:
-    """One dbt invocation. `messages` is by node name; `output` is what dbt logged (info and up)."""
+    """One dbt invocation. `messages` is by node name; `output` is what dbt logged (info and up);
+    `printed` is what went to standard output, as it is under --quiet."""
 
     success: bool
     messages: dict[str, NodeResult]
     output: str
+    printed: str
 
 
 class Project:
@@ -118,6 +137,7 @@ class Project:
     ) -> None:
         self.folder, self.spark, self.name = folder, spark, name
         self.schema = f"{name}_{next(_numbers)}"
+        self._read: dict[str, tuple[Any, Any]] = {}
         self._write_project(dict(vars or {}), dict(extra_project or {}))
         for path, text in (models or {}).items():
             self.write(f"models/{path}", text)
@@ -161,8 +181,9 @@ class Project:
         options += [f"--log-path={self.folder}/logs", "--log-level-file=none", "--quiet"]
         if vars is not None:
             options.append(f"--vars={json.dumps(vars)}")
-        with contextlib.redirect_stdout(io.StringIO()):
-            done = dbtRunner(callbacks=[listen]).invoke([*args, *options])
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            manifest = self._manifest(options, listen) if args[0] in READ_BEFORE else None
+            done = dbtRunner(manifest, callbacks=[listen]).invoke([*args, *options])
         if done.exception and str(done.exception) not in "\n".join(lines):
             lines.append(str(done.exception))
         messages = {
@@ -170,7 +191,18 @@ class Project:
             for r in getattr(done.result, "results", [])
             if hasattr(r, "node")
         }
-        return DbtResult(done.success, messages, "\n".join(lines))
+        return DbtResult(done.success, messages, "\n".join(lines), printed.getvalue())
+
+    def _manifest(self, options: list[str], listen: Callable[[Any], None]) -> Any:
+        """The project as dbt reads it; read again only where files or options differ."""
+        files = [path for path in self.folder.iterdir() if path.name not in MADE_BY_DBT]
+        files += [file for path in files if path.is_dir() for file in path.rglob("*")]
+        stamp = sorted((str(f), f.stat().st_mtime_ns, f.stat().st_size) for f in files)
+        read = self._read.get(str(options))
+        if read is None or read[0] != stamp:
+            done = dbtRunner(callbacks=[listen]).invoke(["parse", *options])
+            read = self._read[str(options)] = stamp, done.result if done.success else None
+        return read[1]
 
     def ok(self, *args: str, vars: Mapping[str, Any] | None = None) -> DbtResult:
         """Like `dbt`, but a failure fails the test with dbt's output."""

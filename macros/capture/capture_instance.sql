@@ -20,6 +20,9 @@
         'index_columns': [index_columns] if index_columns is string else index_columns,
         'supports_net_changes': meta.get('supports_net_changes', index_columns | length > 0),
         'role_name': meta.get('role_name'),
+        'index_name': meta.get('index_name'),
+        'filegroup_name': meta.get('filegroup_name'),
+        'allow_partition_switch': meta.get('allow_partition_switch', true),
         'capture_from': meta.get('capture_from', 'now'),
         'before_image': meta.get('before_image', 'complete'),
     } %}
@@ -48,9 +51,26 @@
             {% endif %}
             {% do instances.update({instance.name | lower: instance}) %}
         {% endfor %}
+        {% do dbt_cdc._check_two_instances_a_table(instances.values()) %}
         {% do cache.update(instances=instances) %}
     {% endif %}
     {% do return(cache.instances) %}
+{% endmacro %}
+
+
+{#- The instance of a model as a run captures it: with the types that its change table has by now, or
+    the error that says which schema change it cannot follow. -#}
+{% macro _current_instance(node) %}
+    {% set instance = dbt_cdc._capture_instance(node) %}
+    {% if not dbt_cdc._is_building() %}
+        {% do return(instance) %}
+    {% endif %}
+    {% do dbt_cdc.scan_window() %}
+    {% set plan = dbt_cdc._invocation_cache().get('plans', {}).get(instance.name | lower, {}) %}
+    {% if plan.problem %}
+        {% do dbt_cdc._raise_schema_problem(instance, plan.problem) %}
+    {% endif %}
+    {% do return(dbt_cdc._capture_instances()[instance.name | lower]) %}
 {% endmacro %}
 
 

@@ -107,5 +107,8 @@ from {{ scan_transactions }}
 where
     window_to_lsn = '{{ window.to_lsn or dbt_cdc._zero_lsn() }}'
     and commit_lsn > '{{ window.previous_lsn }}'
+    {%- if window.get('end_lsn') %}
+    and commit_lsn < '{{ window.end_lsn }}'
+    {%- endif %}
     {%- endif -%}
 {%- endmacro %}

@@ -5,10 +5,9 @@
     {%- set log = dbt_cdc._log_relation() %}
     {%- set scan_transactions = dbt_cdc._state_relation('scan_transactions') %}
     {%- if execute %}
-        {%- set instance = dbt_cdc._capture_instance(dbt_cdc.captured_model()) %}
         {%- do dbt_cdc._file_format() %}
-        {%- set window = dbt_cdc.scan_window() %}
-        {%- set window = dbt_cdc._instance_window(instance, window) %}
+        {%- set instance = dbt_cdc._current_instance(dbt_cdc.captured_model()) %}
+        {%- set window = dbt_cdc._instance_window(instance, dbt_cdc.scan_window()) %}
 {{ dbt_cdc._change_rows(instance, window, log, scan_transactions) }}
     {%- else -%}
         {%- do dbt_cdc._declare_state() -%}

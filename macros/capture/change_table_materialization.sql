@@ -3,7 +3,8 @@
     (docs/decisions/0001). The table is made if it is missing and never replaced. -#}
 {% materialization change_table, default %}
     {% set relation = this.incorporate(type='table') %}
-    {% set instance = dbt_cdc._capture_instance(model) %}
+    {% set instance = dbt_cdc._current_instance(model) %}
+    {% do dbt_cdc._check_role(instance) %}
     {% set window = dbt_cdc._instance_window(instance, dbt_cdc.scan_window()) %}
 
     {{ run_hooks(pre_hooks) }}

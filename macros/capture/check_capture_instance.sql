@@ -2,18 +2,7 @@
 {% macro _check_capture_instance(node, instance, meta) %}
     {% set who = "capture instance '" ~ instance.name ~ "'" %}
     {% set names = instance.columns | map(attribute='name') | list %}
-    {% if instance.name | length > 100 %}
-        {% do dbt_cdc.raise_cdc_error(
-            22927, who ~ ' has a name of ' ~ instance.name | length ~ ' characters',
-            'at most 100; set meta.cdc.capture_instance to a shorter one'
-        ) %}
-    {% endif %}
-    {% if not modules.re.match('^[A-Za-z0-9_]+$', instance.name) %}
-        {% do dbt_cdc.raise_cdc_error(
-            22932, who ~ ' is no valid identifier',
-            'letters, digits and _ only; set meta.cdc.capture_instance'
-        ) %}
-    {% endif %}
+    {% do dbt_cdc._check_instance_name(who, instance.name) %}
     {% if node.alias | default(node.name) != instance.name | lower ~ '_ct' %}
         {% do dbt_cdc.raise_cdc_error(
             22932, who ~ " is captured by model '" ~ node.name ~ "'",
@@ -47,6 +36,7 @@
             'it is one of ' ~ allowed | join(', ')
         ) %}
     {% endfor %}
+    {% do dbt_cdc._check_names(who, instance) %}
     {% set known = [
         'source_schema', 'source_name', 'capture_instance', 'index_columns', 'index_name',
         'supports_net_changes', 'role_name', 'capture_from', 'before_image', 'filegroup_name',
@@ -57,6 +47,71 @@
             22963, who ~ " has an unknown setting meta.cdc." ~ key,
             'known are ' ~ known | join(', ')
         ) %}
+    {% endfor %}
+{% endmacro %}
+
+
+{% macro _check_instance_name(who, name) %}
+    {% if name | length > 100 %}
+        {% do dbt_cdc.raise_cdc_error(
+            22927, who ~ ' has a name of ' ~ name | length ~ ' characters',
+            'at most 100; set meta.cdc.capture_instance to a shorter one'
+        ) %}
+    {% endif %}
+    {% if not modules.re.match('^[A-Za-z0-9_]+$', name) %}
+        {% do dbt_cdc.raise_cdc_error(
+            22932, who ~ ' is no valid identifier',
+            'letters, digits and _ only; set meta.cdc.capture_instance'
+        ) %}
+    {% endif %}
+{% endmacro %}
+
+
+{% macro _check_source_schema(source_schema) %}
+    {% if source_schema | lower == 'cdc' %}
+        {% do dbt_cdc.raise_cdc_error(
+            22974, "the source table is in schema '" ~ source_schema ~ "'",
+            'the tables of CDC itself cannot be captured'
+        ) %}
+    {% endif %}
+{% endmacro %}
+
+
+{% macro _check_names(who, instance) %}
+    {% do dbt_cdc._check_source_schema(instance.source_schema) %}
+    {% set role = instance.role_name %}
+    {% if role is not none and (role is not string or not role | trim) %}
+        {% do dbt_cdc.raise_cdc_error(
+            22907, who ~ " has role_name '" ~ role ~ "'",
+            'name a role, or leave role_name out for no gating'
+        ) %}
+    {% elif role is not none and (role | length > 128 or modules.re.search('[`\\\\\\x00-\\x1f]', role)) %}
+        {% do dbt_cdc.raise_cdc_error(
+            22938, who ~ " has a role_name that is no valid name: '" ~ role ~ "'",
+            'at most 128 characters, no ` or backslash'
+        ) %}
+    {% endif %}
+    {% if instance.allow_partition_switch is not boolean %}
+        {% do dbt_cdc.raise_cdc_error(
+            22963, who ~ " has meta.cdc.allow_partition_switch: '" ~ instance.allow_partition_switch ~ "'",
+            'it is true or false'
+        ) %}
+    {% endif %}
+{% endmacro %}
+
+
+{#- A hand-over needs two instances of a table; more are refused. -#}
+{% macro _check_two_instances_a_table(instances) %}
+    {% set names = {} %}
+    {% for instance in instances %}
+        {% do names.setdefault(instance.table, []).append(instance.name) %}
+        {% if names[instance.table] | length > 2 %}
+            {% do dbt_cdc.raise_cdc_error(
+                22962, 'table ' ~ instance.table ~ ' has ' ~ names[instance.table] | length
+                ~ ' capture instances: ' ~ names[instance.table] | join(', '),
+                'at most two; disable the oldest (dbt run-operation disable_table) and delete its model'
+            ) %}
+        {% endif %}
     {% endfor %}
 {% endmacro %}
 

@@ -24,6 +24,7 @@
             {% do dbt_cdc._finish_partly_captured(cache.window, captured) %}
         {% endif %}
         {% do dbt_cdc._record_session(results) %}
+        {% do dbt_cdc._report_new_columns(cache.get('opened_window')) %}
     {% endif %}
 {% endmacro %}
 

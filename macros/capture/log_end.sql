@@ -1,4 +1,5 @@
-{#- The last commit that a new window may take in; none where the log holds no new commit. -#}
+{#- The last commit that a new window may take in; none where the log holds no new commit. A DDL or
+    TRUNCATE without a transaction commits itself. -#}
 {% macro _find_log_end(scanned_lsn) %}
     {% set row = dbt_cdc._fetch(dbt_cdc._log_end_sql(scanned_lsn, dbt_cdc._most_commits()))[0] %}
     {% if row.time_zone not in ['UTC', 'Etc/UTC', 'GMT', 'Z', '+00:00', 'Etc/GMT'] %}
@@ -29,8 +30,8 @@
     with records as (
         select
             lsn,
-            operation,
             record_time,
+            operation = 'COMMIT' or (operation in ('DDL', 'TRUNCATE') and tran_id is null) as is_commit,
             case when not coalesce(lsn rlike '{{ dbt_cdc._lsn_pattern() }}', false) then concat(
                 coalesce(concat('table ', source_schema, '.', source_name), 'no table'),
                 ', column lsn, tran_id ', coalesce(tran_id, 'NULL'),
@@ -49,20 +50,20 @@
     {%- if bound %},
 
     beyond as (
-        select min(lsn) as lsn from records where operation = 'COMMIT' and {{ bound }}
+        select min(lsn) as lsn from records where is_commit and {{ bound }}
     )
     {%- endif %}
     {%- if most_commits %},
 
     first_commits as (
         select max(lsn) as last_lsn
-        from (select lsn from records where operation = 'COMMIT' order by lsn limit {{ most_commits }})
+        from (select lsn from records where is_commit order by lsn limit {{ most_commits }})
     )
     {%- endif %}
 
     select
         max(
-            case when records.operation = 'COMMIT'
+            case when records.is_commit
                 {%- if bound %} and records.lsn < coalesce(beyond.lsn, '0xG'){% endif %}
                 {%- if most_commits %} and records.lsn <= first_commits.last_lsn{% endif %}
                 then records.lsn end

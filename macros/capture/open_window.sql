@@ -12,7 +12,7 @@
             changed_tables,
             updated_tables,
             record_count,
-            schema_change_count
+            schema_changes
         from {{ target }}
         where
             commit_lsn is null
@@ -31,7 +31,7 @@
             changed_tables,
             updated_tables,
             record_count,
-            schema_change_count,
+            schema_changes,
             current_timestamp() as opened_at
         from (
             {{ dbt_cdc._indent(dbt_cdc._window_transactions(
@@ -50,7 +50,8 @@
 {#- The window that is open, if any: the one right after the last published position. (In a run that
     others have overtaken there may be later ones, and this one be done already.) `touched_tables`
     have changes in it. `ends_with_rows`: its last commit surely left rows; `updated_tables`: those
-    that have to be asked whether the other transactions did. -#}
+    that have to be asked whether the other transactions did. `schema_changes`: the DDL and TRUNCATE
+    records of captured tables. -#}
 {% macro _find_open_window(scanned_lsn) %}
     {% set rows = dbt_cdc._fetch(dbt_cdc._open_windows_sql(scanned_lsn)) %}
     {% if not rows %}
@@ -60,6 +61,7 @@
         rows[0],
         previous_lsn=scanned_lsn,
         touched_tables=fromjson(rows[0].touched_tables),
+        schema_changes=fromjson(rows[0].schema_changes),
         updated_tables=fromjson(rows[0].updated_tables)
     )) %}
 {% endmacro %}
@@ -70,9 +72,11 @@
         window_to_lsn as to_lsn,
         min(begin_lsn) as floor_lsn,
         count(*) as transactions,
+        max_by(begin_lsn, commit_lsn) as last_begin_lsn,
         min(opened_at) as opened_at,
         sum(record_count) as record_count,
-        sum(schema_change_count) as schema_change_count,
+        sum(size(filter(schema_changes, change -> change.operation = 'DDL'))) as schema_change_count,
+        to_json(array_sort(flatten(collect_list(captured_schema_changes)))) as schema_changes,
         cast(max_by(commit_time, commit_lsn) as string) as last_commit_time,
         min(case when leaves_rows or may_leave_rows then begin_lsn end) as first_begin_cdc_lsn,
         max(case when leaves_rows or may_leave_rows then commit_lsn end) as last_commit_cdc_lsn,
@@ -93,9 +97,10 @@
             commit_time,
             opened_at,
             record_count,
-            schema_change_count,
+            schema_changes,
             changed_tables,
             updated_tables,
+            {{ dbt_cdc._indent(dbt_cdc._captured_schema_changes_sql(), 12) }} as captured_schema_changes,
             {{ dbt_cdc._indent(dbt_cdc._is_captured_in('changed_tables'), 12) }} as leaves_rows,
             {{ dbt_cdc._indent(dbt_cdc._is_captured_in('updated_tables'), 12) }} as may_leave_rows
         from {{ dbt_cdc._state_relation('scan_transactions') }}

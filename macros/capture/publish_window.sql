@@ -3,6 +3,7 @@
 {% macro _publish_window(window) %}
     {% do dbt_cdc._enter_phase(7) %}
     {% do dbt_cdc._announce_new_instances(window) %}
+    {% do dbt_cdc._end_abandoned_instances(window) %}
     {% do run_query(dbt_cdc._publish_mapping_sql(window)) %}
     {% do dbt_cdc._publish_heartbeat(window) %}
     {% for instance in dbt_cdc._capture_instances().values() %}
@@ -10,7 +11,9 @@
             {% do run_query(dbt_cdc._backfill_mapping_sql(instance, window)) %}
         {% endif %}
     {% endfor %}
+    {% do dbt_cdc._raise_truncated_low_ends() %}
     {% do dbt_cdc._publish_validity_intervals(window.to_lsn) %}
+    {% do dbt_cdc._grant_to_roles() %}
     {% do dbt_cdc._enter_phase(8) %}
     {% do dbt_cdc._log_line('published up to ' ~ window.to_lsn) %}
 {% endmacro %}
@@ -56,14 +59,19 @@
 
 {#- Whether an array of source tables names a captured one. -#}
 {% macro _is_captured_in(tables) -%}
-    arrays_overlap({{ tables }}, array(
+    arrays_overlap({{ tables }}, {{ dbt_cdc._captured_tables_sql() }})
+{%- endmacro %}
+
+
+{% macro _captured_tables_sql() -%}
+    array(
         {%- for instance in dbt_cdc._capture_instances().values() %}
         named_struct(
             'source_schema', {{ dbt_cdc._literal(instance.source_schema) }},
             'source_name', {{ dbt_cdc._literal(instance.source_name) }}
         ){{ ',' if not loop.last }}
         {%- endfor %}
-    ))
+    )
 {%- endmacro %}
 
 

@@ -1,13 +1,17 @@
-{#- Enters new capture instances into change_tables, captured_columns and index_columns. An instance
-    counts as entered with its row in change_tables, the last of the three statements. -#}
+{#- Before a window is captured: new capture instances are entered into change_tables, captured_columns
+    and index_columns; edits of known ones are refused; the window's DDL is followed. An instance counts
+    as entered with its row in change_tables, the last of the three statements. -#}
 {% macro _register_instances(window) %}
-    {% set known = dbt_cdc._registered_columns() %}
-    {% set new = [] %}
+    {% set known = dbt_cdc._registered_state() %}
+    {% set changes = dbt_cdc._read_schema_changes(window.schema_changes, window.log) %}
+    {% set plans, new = {}, [] %}
     {% for name, instance in dbt_cdc._capture_instances().items() %}
-        {% if name not in known %}
-            {% do new.append(instance) %}
-        {% else %}
+        {% if name in known %}
             {% do dbt_cdc._check_unedited(instance, known[name]) %}
+            {% do dbt_cdc._take_registered(instance, known[name]) %}
+            {% do plans.update({name: dbt_cdc._plan_schema_changes(instance, known[name], changes)}) %}
+        {% else %}
+            {% do new.append(instance) %}
         {% endif %}
     {% endfor %}
     {% if not known %}
@@ -17,14 +21,62 @@
         {% set log_start = dbt_cdc._fetch(
             'select min(lsn) as lsn from ' ~ dbt_cdc._log_relation()
         )[0].lsn %}
+        {% for instance in new %}
+            {% do dbt_cdc._take_registered(
+                instance, dbt_cdc._new_registration(instance, window, log_start, plans)) %}
+            {% set seen = dbt_cdc._schema_changes_since_log_start(instance, window)
+                if dbt_cdc._instance_window(instance, window).is_backfill else changes %}
+            {% do plans.update({
+                instance.name | lower: dbt_cdc._plan_schema_changes(instance, instance.registered, seen)
+            }) %}
+        {% endfor %}
         {% for table in ['captured_columns', 'index_columns', 'change_tables'] %}
             {% set target = dbt_cdc._state_relation(table) %}
-            {% set values = dbt_cdc['_' ~ table ~ '_values'](new, window, log_start) %}
+            {% set values = dbt_cdc['_' ~ table ~ '_values'](new) %}
             {% if values %}
                 {% do run_query(dbt_cdc._enter_sql(target, values)) %}
             {% endif %}
         {% endfor %}
+        {% do dbt_cdc._inherit_ddl_history(new) %}
     {% endif %}
+    {% do dbt_cdc._follow_schema_changes(window, plans) %}
+    {% do dbt_cdc._invocation_cache().update(plans=plans) %}
+{% endmacro %}
+
+
+{#- What a new instance starts with. One that is made because another of its table cannot follow a change
+    takes over at that change. -#}
+{% macro _new_registration(instance, window, log_start, plans) %}
+    {% set starts_at_log_start = instance.capture_from == 'log_start'
+        or window.previous_lsn == dbt_cdc._zero_lsn() %}
+    {% set taken_over = [] %}
+    {% for name, plan in plans.items() if plan.problem
+        and dbt_cdc._source_of(dbt_cdc._capture_instances()[name]) == dbt_cdc._source_of(instance) %}
+        {% do taken_over.append(plan.problem.lsn) %}
+    {% endfor %}
+    {% set start_lsn = log_start if starts_at_log_start
+        else taken_over[0] if taken_over else dbt_cdc.increment_lsn(window.previous_lsn) %}
+    {% set columns = [] %}
+    {% for column in instance.columns %}
+        {% set data_type = column.data_type | lower %}
+        {% do columns.append({
+            'column_ordinal': loop.index, 'column_name': column.name, 'column_type': data_type,
+            'declared_type': data_type, 'source_type': none,
+        }) %}
+    {% endfor %}
+    {% do return({
+        'columns': columns, 'start_lsn': start_lsn, 'end_lsn': none, 'has_drop_pending': false
+    }) %}
+{% endmacro %}
+
+
+{#- From here on an instance has the types of its change table, which DDL may have widened. -#}
+{% macro _take_registered(instance, registered) %}
+    {% set columns = [] %}
+    {% for column in registered.columns %}
+        {% do columns.append(dict(instance.columns[loop.index0], data_type=column.column_type)) %}
+    {% endfor %}
+    {% do instance.update(registered=registered, columns=columns) %}
 {% endmacro %}
 
 
@@ -44,19 +96,16 @@
 {% endmacro %}
 
 
-{% macro _change_tables_values(instances, window, log_start) %}
+{% macro _change_tables_values(instances) %}
     {% set values = [] %}
     {% for instance in instances %}
-        {% set starts_at_log_start = instance.capture_from == 'log_start'
-            or window.previous_lsn == dbt_cdc._zero_lsn() %}
-        {% set start_lsn = log_start if starts_at_log_start
-            else dbt_cdc.increment_lsn(window.previous_lsn) %}
         {% do values.append('(' ~ [
             dbt_cdc._object_id(instance.name ~ '_ct'), 0, dbt_cdc._object_id(instance.table),
-            dbt_cdc._literal(instance.name), dbt_cdc._literal(start_lsn),
+            dbt_cdc._literal(instance.name), dbt_cdc._literal(instance.registered.start_lsn),
             'cast(null as string)', instance.supports_net_changes | lower, 'false',
-            dbt_cdc._literal(instance.role_name), 'cast(null as string)', 'cast(null as string)',
-            'current_timestamp()', 'true',
+            dbt_cdc._literal(instance.role_name), dbt_cdc._literal(instance.index_name),
+            dbt_cdc._literal(instance.filegroup_name), 'current_timestamp()',
+            instance.allow_partition_switch | lower,
             dbt_cdc._literal(instance.source_schema), dbt_cdc._literal(instance.source_name),
         ] | join(', ') ~ ')') %}
     {% endfor %}
@@ -64,14 +113,14 @@
 {% endmacro %}
 
 
-{% macro _captured_columns_values(instances, window, log_start) %}
+{% macro _captured_columns_values(instances) %}
     {% set values = [] %}
     {% for instance in instances %}
-        {% for column in instance.columns %}
+        {% for column in instance.registered.columns %}
             {% do values.append('(' ~ [
-                dbt_cdc._object_id(instance.name ~ '_ct'), dbt_cdc._literal(column.name),
-                loop.index, dbt_cdc._literal(column.data_type | lower), loop.index, 'false',
-                'cast(null as string)',
+                dbt_cdc._object_id(instance.name ~ '_ct'), dbt_cdc._literal(column.column_name),
+                loop.index, dbt_cdc._literal(column.column_type), loop.index, 'false',
+                'cast(null as string)', dbt_cdc._literal(column.declared_type), 'cast(null as string)',
             ] | join(', ') ~ ')') %}
         {% endfor %}
     {% endfor %}
@@ -79,7 +128,7 @@
 {% endmacro %}
 
 
-{% macro _index_columns_values(instances, window, log_start) %}
+{% macro _index_columns_values(instances) %}
     {% set values = [] %}
     {% for instance in instances %}
         {% set names = instance.columns | map(attribute='name') | list %}
@@ -91,41 +140,4 @@
         {% endfor %}
     {% endfor %}
     {% do return(values) %}
-{% endmacro %}
-
-
-{#- Instance name -> [[column, type], ...] as entered. -#}
-{% macro _registered_columns() %}
-    {% set rows = dbt_cdc._fetch(
-        'select lower(t.capture_instance) as name, to_json(array_sort(collect_list('
-        ~ 'struct(c.column_ordinal, c.column_name, c.column_type)))) as columns'
-        ~ ' from ' ~ dbt_cdc._state_relation('change_tables') ~ ' as t'
-        ~ ' left join ' ~ dbt_cdc._state_relation('captured_columns') ~ ' as c'
-        ~ ' on t.object_id = c.object_id group by 1'
-    ) %}
-    {% set known = {} %}
-    {% for row in rows %}
-        {% do known.update({row.name: fromjson(row.columns)}) %}
-    {% endfor %}
-    {% do return(known) %}
-{% endmacro %}
-
-
-{#- The columns of an instance are fixed when it is made: another list needs another instance. -#}
-{% macro _check_unedited(instance, registered) %}
-    {% set given = [] %}
-    {% for column in instance.columns %}
-        {% do given.append(column.name ~ ' ' ~ column.data_type | lower) %}
-    {% endfor %}
-    {% set fixed = [] %}
-    {% for column in registered %}
-        {% do fixed.append(column.column_name ~ ' ' ~ column.column_type) %}
-    {% endfor %}
-    {% if given != fixed %}
-        {% do dbt_cdc.raise_cdc_error(
-            22930, "the columns of capture instance '" ~ instance.name ~ "' were edited: it captures ("
-            ~ fixed | join(', ') ~ '), its YAML lists (' ~ given | join(', ') ~ ')',
-            'take the edit back, or make a second instance of the table with the new columns'
-        ) %}
-    {% endif %}
 {% endmacro %}

@@ -37,8 +37,11 @@
         {% endif %}
     {% endif %}
     {% do window.update(
-        published=dbt_cdc._published_instances(state), log=dbt_cdc._log_relation()
+        published=dbt_cdc._published_instances(state), log=dbt_cdc._log_relation(),
+        ended=dbt_cdc._ended_instances(state),
+        abandoned=state.intervals.keys() | reject('in', dbt_cdc._capture_instances().keys()) | sort
     ) %}
+    {% do dbt_cdc._report_ended_instances(window) %}
     {% if window.to_lsn %}
         {% do dbt_cdc._invocation_cache().update(opened_window=window) %}
         {% do dbt_cdc._enter_phase(3) %}
@@ -54,7 +57,8 @@
 {% endmacro %}
 
 
-{#- The window as one instance sees it: an instance that backfills starts at the log's start. -#}
+{#- The window as one instance sees it: an instance that backfills starts at the log's start, one that
+    takes over from another at that LSN; one that ended has an `end_lsn`, the first that it lacks. -#}
 {% macro _instance_window(instance, window) %}
     {% set window = dict(window) %}
     {% set is_new = instance.name | lower not in window.published %}
@@ -64,7 +68,11 @@
     )) %}
     {% if window.is_backfill %}
         {% do window.update(previous_lsn=dbt_cdc._zero_lsn(), floor_lsn=dbt_cdc._zero_lsn()) %}
+    {% elif is_new and window.previous_lsn != dbt_cdc._zero_lsn() and instance.get('registered')
+        and instance.registered.start_lsn > window.previous_lsn %}
+        {% do window.update(previous_lsn=dbt_cdc.decrement_lsn(instance.registered.start_lsn)) %}
     {% endif %}
+    {% do window.update(end_lsn=(instance.get('registered') or {}).get('end_lsn')) %}
     {% do return(window) %}
 {% endmacro %}
 
@@ -73,7 +81,8 @@
 {% macro _is_touched(instance, window) %}
     {% do return(
         window.is_backfill
-        or dbt_cdc._source_of(instance) in window.touched_tables
+        or (dbt_cdc._source_of(instance) in window.touched_tables
+            and (window.end_lsn or '0xG') > dbt_cdc.increment_lsn(window.previous_lsn))
     ) %}
 {% endmacro %}
 

@@ -13,12 +13,13 @@
         {% set rows = dbt_cdc._fetch(dbt_cdc._intervals_sql(dbt_cdc._zero_lsn())) %}
     {% endif %}
     {% for row in rows or [] %}
-        {% do state.intervals.update({row.capture_instance | lower: row}) %}
-        {% if row.high_end %}
-            {% do state.update(
-                high_end=row.high_end, scanned_lsn=row.get('scanned_lsn') or row.high_end
-            ) %}
+        {% if row.capture_instance %}
+            {% do state.intervals.update({row.capture_instance | lower: row}) %}
         {% endif %}
+        {% do state.update(
+            high_end=[state.high_end or '', row.high_end or ''] | max or none,
+            scanned_lsn=[state.scanned_lsn, row.get('scanned_lsn') or row.high_end or ''] | max
+        ) %}
     {% endfor %}
     {% do return(state) %}
 {% endmacro %}
@@ -64,12 +65,12 @@
     {% for attempt in range(5) %}
         {% if not shown.is_settled %}
             {% set state = dbt_cdc._published_state() %}
-            {% set intervals = dbt_cdc._with_times(dbt_cdc._fetch(
-                dbt_cdc._intervals_sql(state.high_end or dbt_cdc._zero_lsn())
-            ), state) %}
+            {% set rows = dbt_cdc._fetch(
+                dbt_cdc._intervals_sql(state.high_end or dbt_cdc._zero_lsn())) %}
+            {% set high_end = rows[0].high_end if rows else none %}
+            {% set intervals = dbt_cdc._with_times(rows, state) %}
             {% do shown.update(is_settled=(intervals == shown.intervals)) %}
             {% if not shown.is_settled %}
-                {% set high_end = intervals[0].high_end %}
                 {% do dbt_cdc._replace_view(
                     intervals, [scanned_lsn, state.scanned_lsn, high_end or ''] | max, high_end
                 ) %}
@@ -108,6 +109,7 @@
     select
         instances.capture_instance,
         instances.start_lsn as low_end,
+        instances.end_lsn,
         mapping.high_end,
         cast(mapping.high_time as string) as high_time
     from {{ dbt_cdc._state_relation('change_tables') }} as instances
@@ -131,5 +133,9 @@
             {{- ' ' ~ dbt_cdc._time_literal(interval.high_time) }})
         {{- ',' if not loop.last }}
         {%- endfor %}
+        {%- if not intervals %}
+        (cast(null as string), cast(null as string), cast(null as string), '{{ scanned_lsn }}',
+            cast(null as timestamp), cast(null as timestamp))
+        {%- endif %}
         as intervals (capture_instance, low_end, high_end, scanned_lsn, low_time, high_time)
 {%- endmacro %}

@@ -18,7 +18,26 @@
             {% do interval.update(low_time=times[interval.low_end | lower]) %}
         {% endfor %}
     {% endif %}
+    {% for interval in intervals if interval.end_lsn %}
+        {% do dbt_cdc._freeze_high_end(interval, state) %}
+    {% endfor %}
     {% do return(intervals) %}
+{% endmacro %}
+
+
+{#- An instance that ended keeps the high end, and its time, that it had then. -#}
+{% macro _freeze_high_end(interval, state) %}
+    {% set known = state.intervals.get(interval.capture_instance | lower, {}) %}
+    {% set high_end = [dbt_cdc.decrement_lsn(interval.end_lsn), interval.high_end or ''] | min or none %}
+    {% if known.high_end == high_end %}
+        {% set high_time = known.high_time %}
+    {% elif high_end %}
+        {% set high_time = dbt_cdc._fetch(
+            'select cast(max(tran_end_time) as string) as time from '
+            ~ dbt_cdc._state_relation('lsn_time_mapping') ~ " where start_lsn <= '" ~ high_end ~ "'"
+        )[0].time %}
+    {% endif %}
+    {% do interval.update(high_end=high_end, high_time=high_time or known.high_time) %}
 {% endmacro %}
 
 

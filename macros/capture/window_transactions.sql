@@ -1,10 +1,18 @@
 {#- The transactions of the log that commit after `previous_lsn` and up to `to_lsn`, and those that
     are still open there (commit_lsn null). A record belongs to the transaction that is open under
     its id; ids may be used again; without a BEGIN a transaction starts at its first record.
+    A DDL or TRUNCATE without a transaction id is a transaction of its own, committed where it stands.
     `carried` (SQL) brings the transactions that were open at `previous_lsn`. `changed_tables` are those
-    with an INSERT or DELETE, `updated_tables` those with an UPDATE; `record_count` counts its records. -#}
+    with an INSERT or DELETE, `updated_tables` those with an UPDATE; `schema_changes` are its DDL and
+    TRUNCATE records; `record_count` counts its records. -#}
 {% macro _window_transactions(log, previous_lsn, to_lsn, carried=none) -%}
     {%- set tables = 'array<struct<source_schema: string, source_name: string>>' -%}
+    {%- set schema_change -%}
+        named_struct(
+            'lsn', lsn, 'record_time', record_time, 'operation', operation,
+            'source_schema', source_schema, 'source_name', source_name
+        )
+    {%- endset -%}
     with records as (
         select
             tran_id,
@@ -15,7 +23,9 @@
             cast(null as {{ tables }}) as changed_tables,
             cast(null as {{ tables }}) as updated_tables,
             1L as record_count,
-            if(operation = 'DDL', 1L, 0L) as schema_change_count
+            case
+                when operation in ('DDL', 'TRUNCATE') then array({{ dbt_cdc._indent(schema_change, 16) }})
+            end as schema_changes
         from {{ log }}
         where lsn > '{{ previous_lsn }}' and lsn <= '{{ to_lsn }}'
         {%- if carried %}
@@ -30,7 +40,7 @@
             count_if(operation = 'BEGIN') over (
                 partition by tran_id order by lsn
                 rows between unbounded preceding and current row
-            ) + count_if(operation in ('COMMIT', 'ROLLBACK')) over (
+            ) + count_if(operation in ('COMMIT', 'ROLLBACK') or tran_id is null) over (
                 partition by tran_id order by lsn
                 rows between unbounded preceding and 1 preceding
             ) as use_of_id
@@ -46,8 +56,8 @@
             use_of_id,
             min(lsn) as begin_lsn,
             min_by(record_time, lsn) as begin_time,
-            max(case when operation = 'COMMIT' then lsn end) as commit_lsn,
-            max(case when operation = 'COMMIT' then record_time end) as commit_time,
+            max(case when operation = 'COMMIT' or tran_id is null then lsn end) as commit_lsn,
+            max(case when operation = 'COMMIT' or tran_id is null then record_time end) as commit_time,
             bool_or(operation = 'ROLLBACK') as is_rolled_back,
             array_union(
                 collect_set(case when operation in ('INSERT', 'DELETE') then source_table end),
@@ -58,7 +68,7 @@
                 coalesce(max_by(updated_tables, updated_tables is not null), cast(array() as {{ tables }}))
             ) as updated_tables,
             sum(record_count) as record_count,
-            sum(schema_change_count) as schema_change_count
+            array_sort(flatten(collect_list(schema_changes))) as schema_changes
             {%- if var('cdc_check_duplicates', false) %},
             max(case when copies > 1 then {{ dbt_cdc._indent(dbt_cdc._raise_bad_record(
                 "concat('lsn ', lsn, ', tran_id ', tran_id)",
@@ -96,7 +106,7 @@
         changed_tables,
         updated_tables,
         record_count,
-        schema_change_count
+        schema_changes
     from checked
     where commit_lsn is not null or (not is_rolled_back and use_of_id = last_use_of_id)
 {%- endmacro %}

@@ -23,7 +23,8 @@
 
 {#- Tells dbt while it parses which state a model or hook uses. -#}
 {% macro _declare_state() %}
-    {% for name in ['change_tables', 'captured_columns', 'index_columns', 'lsn_time_mapping',
+    {% for name in ['change_tables', 'captured_columns', 'index_columns', 'ddl_history', 'observed_columns',
+        'lsn_time_mapping',
         'scan_transactions', 'scan_progress', 'scan_sessions', 'cdc_jobs', 'job_requests',
         'dm_cdc_errors', 'dm_cdc_log_scan_sessions'] %}
         {% do dbt_cdc._state_relation(name) %}

@@ -61,9 +61,10 @@ class ChangeRow:
 
 @dataclass
 class Transaction:
-    """A transaction of the log; `commit_lsn` and `end_time` are set when it committed."""
+    """A transaction of the log; `commit_lsn` and `end_time` are set when it committed. A DDL or
+    TRUNCATE record without a transaction id is one by itself, with tran_id None."""
 
-    tran_id: str
+    tran_id: str | None
     begin_lsn: str
     begin_time: datetime | None
     records: list[LogRecord] = field(default_factory=list)
@@ -89,7 +90,9 @@ def transactions(records: Iterable[LogRecord]) -> list[Transaction]:
         last_commit = lsn if operation == "COMMIT" else last_commit
         if record.tran_id is None:
             if operation in ("DDL", "TRUNCATE"):
-                continue  # nothing to order it by but its own LSN
+                time = record.record_time
+                committed.append(Transaction(None, lsn, time, [record], lsn, time))
+                continue
             raise BadRecord(record.table, None, lsn, "the transaction id is missing")
         if operation in ("COMMIT", "ROLLBACK"):
             ended = open_.pop(record.tran_id, None)

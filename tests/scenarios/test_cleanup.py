@@ -329,7 +329,8 @@ def test_log_truncation_point(shared: tuple[Capture, Writer]) -> None:
     assert int_to_lsn(writer.lsn + 1) in operation(capture, "log_truncation_point")
 
 
-@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.soak)])
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", [1, 2])
 def test_any_order_of_captures_cleanups_and_reads(
     make_project: Callable[..., Project], seed: int
 ) -> None:

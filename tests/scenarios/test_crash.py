@@ -88,7 +88,8 @@ def test_any_write_of_a_later_run_fails(story: Story) -> None:
     assert story.contents() == contents
 
 
-@pytest.mark.parametrize("kills", [1, pytest.param(2, marks=pytest.mark.soak)])
+@pytest.mark.soak
+@pytest.mark.parametrize("kills", [1, 2])
 def test_kill_9(tmp_path: Path, kills: int) -> None:
     """A process on its own warehouse is killed, in the middle of a statement, and started again."""
     rng = random.Random(os.environ.get("DBT_CDC_SEED", "9"))

@@ -1,0 +1,132 @@
+{#- Run-operation (sys.sp_cdc_disable_table): removes one capture instance of a table, or 'all' of them:
+    change table, functions, metadata rows. A dry run, unless told otherwise, only says what would go. -#}
+{% macro disable_table(source_schema, source_name, capture_instance, dry_run=true) %}
+    {% do dbt_cdc._declare_state() %}
+    {% if execute %}
+        {% do dbt_cdc._check_source_given(source_schema, source_name) %}
+        {% if capture_instance is none or not capture_instance | string | trim %}
+            {% do dbt_cdc.raise_cdc_error(
+                22963, 'capture_instance is NULL or empty', "name the instance, or 'all'"
+            ) %}
+        {% endif %}
+        {% set known = dbt_cdc._registered_if_any() %}
+        {% set found = dbt_cdc._instances_to_disable(
+            known, source_schema, source_name, capture_instance | trim) %}
+        {% for registered in found %}
+            {% do dbt_cdc._report_disabling(registered, dry_run) %}
+            {% if not dry_run %}
+                {% do dbt_cdc._drop_instance(registered) %}
+            {% endif %}
+        {% endfor %}
+        {% if not dry_run %}
+            {% do dbt_cdc._publish_without(found, found | length == known | length) %}
+        {% else %}
+            {% do log('a dry run: nothing was removed; repeat with dry_run: false', info=true) %}
+        {% endif %}
+    {% endif %}
+{% endmacro %}
+
+
+{% macro _instances_to_disable(known, source_schema, source_name, capture_instance) %}
+    {% set of_table = [] %}
+    {% for registered in known.values()
+        if registered.source_schema | lower == source_schema | lower
+        and registered.source_name | lower == source_name | lower %}
+        {% do of_table.append(registered) %}
+    {% endfor %}
+    {% set names = of_table | map(attribute='capture_instance') | list %}
+    {% if not of_table %}
+        {% do dbt_cdc.raise_cdc_error(
+            22985, 'table ' ~ source_schema ~ '.' ~ source_name ~ ' is not captured',
+            'dbt run-operation help_change_data_capture shows what is'
+        ) %}
+    {% elif capture_instance | lower != 'all'
+        and capture_instance | lower not in names | map('lower') | list %}
+        {% do dbt_cdc.raise_cdc_error(
+            22960, "'" ~ capture_instance ~ "' is no capture instance of table " ~ source_schema ~ '.'
+            ~ source_name, 'it has ' ~ names | join(', ') ~ "; or give 'all'"
+        ) %}
+    {% endif %}
+    {% set found = [] %}
+    {% for registered in of_table
+        if capture_instance | lower in ['all', registered.capture_instance | lower] %}
+        {% do found.append(registered) %}
+    {% endfor %}
+    {% do return(found) %}
+{% endmacro %}
+
+
+{% macro _report_disabling(registered, dry_run) %}
+    {% set verb = 'would remove ' if dry_run else 'removing ' %}
+    {% set relation = dbt_cdc._change_table_of(registered.capture_instance) %}
+    {% do log(
+        verb ~ "capture instance '" ~ registered.capture_instance ~ "' of " ~ registered.source_schema ~ '.'
+        ~ registered.source_name ~ ': change table ' ~ relation ~ ', its functions ('
+        ~ dbt_cdc._functions_of(registered.capture_instance) | join(', ') ~ '), its metadata rows', info=true
+    ) %}
+    {% set files = [] %}
+    {% for node in graph.nodes.values()
+        if node.resource_type == 'model' and node.name == registered.capture_instance | lower ~ '_ct' %}
+        {% do files.append(node.original_file_path) %}
+        {% do files.append(
+            'its entry in ' ~ node.patch_path.split('://')[-1] if node.patch_path else 'its YAML entry') %}
+    {% endfor %}
+    {% do log(
+        'delete from the project: ' ~ files | join(' and ') if files
+        else 'the project has no model of it any more', info=true
+    ) %}
+{% endmacro %}
+
+
+{% macro _change_table_of(capture_instance) %}
+    {% set instance = dbt_cdc._capture_instances().get(capture_instance | lower) %}
+    {% do return(
+        instance.relation if instance
+        else dbt_cdc._validity_intervals().incorporate(
+            path={'identifier': capture_instance | lower ~ '_ct'}, type='table')
+    ) %}
+{% endmacro %}
+
+
+{% macro _functions_of(capture_instance) %}
+    {% set names = [] %}
+    {% for prefix in ['fn_cdc_get_all_changes_', 'fn_cdc_get_net_changes_', 'fn_all_changes_',
+        'fn_net_changes_'] %}
+        {% do names.append(prefix ~ capture_instance | lower) %}
+    {% endfor %}
+    {% do return(names) %}
+{% endmacro %}
+
+
+{#- Each statement can be repeated; the row in change_tables goes last, so that a killed operation is
+    taken up again by the same command. -#}
+{% macro _drop_instance(registered) %}
+    {% for name in dbt_cdc._functions_of(registered.capture_instance) %}
+        {% do run_query('drop function if exists ' ~ dbt_cdc._function_name(name)) %}
+    {% endfor %}
+    {% do run_query('drop table if exists ' ~ dbt_cdc._change_table_of(registered.capture_instance)) %}
+    {% for table in ['captured_columns', 'index_columns', 'ddl_history', 'change_tables'] %}
+        {% do run_query(
+            'delete from ' ~ dbt_cdc._state_relation(table) ~ ' where object_id = ' ~ registered.object_id) %}
+    {% endfor %}
+    {% do run_query(
+        'delete from ' ~ dbt_cdc._state_relation('scan_progress') ~ ' where lower(capture_instance) = '
+        ~ dbt_cdc._literal(registered.capture_instance | lower)
+    ) %}
+{% endmacro %}
+
+
+{#- With the last instance the jobs and lsn_time_mapping go; how far the log was scanned stays, so that a
+    new instance captures later commits only. -#}
+{% macro _publish_without(removed, is_last) %}
+    {% set scanned_lsn = dbt_cdc._published_state().scanned_lsn %}
+    {% if is_last %}
+        {% for table in ['cdc_jobs', 'lsn_time_mapping'] %}
+            {% do run_query('delete from ' ~ dbt_cdc._state_relation(table)) %}
+        {% endfor %}
+        {% do run_query(dbt_cdc._validity_intervals_sql([], scanned_lsn)) %}
+    {% else %}
+        {% do dbt_cdc._publish_validity_intervals(scanned_lsn) %}
+    {% endif %}
+    {% do log('removed: ' ~ removed | map(attribute='capture_instance') | join(', '), info=true) %}
+{% endmacro %}

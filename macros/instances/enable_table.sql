@@ -1,0 +1,115 @@
+{#- Run-operation (sys.sp_cdc_enable_table): prints the two files of a capture instance's model, after all
+    of SQL Server's refusals. It writes nothing: the instance is there with the first `dbt run` after the
+    files are. `file` is sql or yaml for one of them alone, to redirect it. -#}
+{% macro enable_table(
+    source_schema, source_name, capture_instance=none, supports_net_changes=none, role_name=none,
+    index_name=none, index_columns=none, captured_column_list=none, filegroup_name=none,
+    allow_partition_switch=true, capture_from='now', file=none, dry_run=false
+) %}
+    {% do dbt_cdc._declare_state() %}
+    {% if execute %}
+        {% do dbt_cdc._check_source_given(source_schema, source_name) %}
+        {% do dbt_cdc._check_source_schema(source_schema) %}
+        {% set meta = {
+            'source_schema': source_schema, 'source_name': source_name,
+            'capture_instance': (capture_instance or source_schema ~ '_' ~ source_name).rstrip(),
+        } %}
+        {% do dbt_cdc._check_new_instance(meta) %}
+        {% set source = dbt_cdc._source_columns(source_schema, source_name) %}
+        {% set index_columns = dbt_cdc._split_columns(index_columns) or [] %}
+        {% set columns = dbt_cdc._chosen_columns(meta, source.columns, captured_column_list) %}
+        {% do dbt_cdc._check_index(meta, source.columns, index_name, index_columns) %}
+        {% do meta.update(
+            index_columns=index_columns,
+            supports_net_changes=index_columns | length > 0 if supports_net_changes is none
+                else supports_net_changes in [true, 1, '1'],
+            capture_from=capture_from, allow_partition_switch=allow_partition_switch in [true, 1, '1']
+        ) %}
+        {% for name, value in {
+            'role_name': role_name, 'index_name': index_name, 'filegroup_name': filegroup_name
+        }.items() if value is not none %}
+            {% do meta.update({name: value}) %}
+        {% endfor %}
+        {% set node = {
+            'name': meta.capture_instance | lower ~ '_ct', 'columns': columns,
+            'config': {'meta': {'cdc': meta}},
+        } %}
+        {% do dbt_cdc._capture_instance(node) %}
+        {% do print(dbt_cdc._model_files(node, source.origin, file)) %}
+    {% endif %}
+{% endmacro %}
+
+
+{% macro _check_source_given(source_schema, source_name) %}
+    {% for name, value in {'source_schema': source_schema, 'source_name': source_name}.items()
+        if value is none or not value | string | trim %}
+        {% do dbt_cdc.raise_cdc_error(22963, name ~ ' is NULL or empty', 'name the source table') %}
+    {% endfor %}
+{% endmacro %}
+
+
+{#- The rules of names, against the project's models and against what is captured already. A model whose
+    YAML is not written yet is in nobody's way. -#}
+{% macro _check_new_instance(meta) %}
+    {% set name = meta.capture_instance %}
+    {% do dbt_cdc._check_instance_name("capture instance '" ~ name ~ "'", name) %}
+    {% set present = {} %}
+    {% for node in graph.nodes.values()
+        if node.resource_type == 'model' and node.config.materialized == 'change_table' %}
+        {% set cdc = node.config.meta.get('cdc') or {} %}
+        {% set source_table = cdc.get('source_schema', '') ~ '.' ~ cdc.get('source_name', '') %}
+        {% do present.update({
+            (cdc.get('capture_instance') or source_table.replace('.', '_', 1)) | lower: source_table
+        }) if cdc %}
+    {% endfor %}
+    {% for instance in dbt_cdc._registered_if_any().values() %}
+        {% do present.update({
+            instance.capture_instance | lower: instance.source_schema ~ '.' ~ instance.source_name
+        }) %}
+    {% endfor %}
+    {% if name | lower in present %}
+        {% do dbt_cdc.raise_cdc_error(
+            22926, "capture instance '" ~ name ~ "' exists already, of table " ~ present[name | lower],
+            'give another capture_instance'
+        ) %}
+    {% endif %}
+    {% set table = meta.source_schema ~ '.' ~ meta.source_name %}
+    {% set others = [] %}
+    {% for other, other_table in present.items() if other_table | lower == table | lower %}
+        {% do others.append(other) %}
+    {% endfor %}
+    {% if others | length >= 2 %}
+        {% do dbt_cdc.raise_cdc_error(
+            22962, 'table ' ~ table ~ ' has two capture instances already: ' ~ others | join(', '),
+            'disable one first (dbt run-operation disable_table)'
+        ) %}
+    {% endif %}
+{% endmacro %}
+
+
+{#- Metadata tables may not be there yet. -#}
+{% macro _registered_if_any() %}
+    {% do return(
+        dbt_cdc._registered_state()
+        if load_cached_relation(dbt_cdc._state_relation('change_tables')) is not none else {}
+    ) %}
+{% endmacro %}
+
+
+{#- A log knows no indexes: a name alone does not tell the columns. -#}
+{% macro _check_index(meta, columns, index_name, index_columns) %}
+    {% set table = meta.source_schema ~ '.' ~ meta.source_name %}
+    {% if index_name is not none and not index_columns %}
+        {% do dbt_cdc.raise_cdc_error(
+            22928, "the columns of index '" ~ index_name ~ "' of table " ~ table ~ ' are not known',
+            'the log holds no indexes: give index_columns too'
+        ) %}
+    {% endif %}
+    {% set names = columns | map(attribute='name') | list %}
+    {% for name in index_columns if name not in names %}
+        {% do dbt_cdc.raise_cdc_error(
+            22928, "index column '" ~ name ~ "' is no column of table " ~ table,
+            'it has ' ~ names | join(', ')
+        ) %}
+    {% endfor %}
+{% endmacro %}

@@ -1,0 +1,53 @@
+{#- The text of a capture instance's two files. -#}
+{% macro _model_files(node, origin, file) %}
+    {% if file not in [none, 'sql', 'yaml'] %}
+        {% do dbt_cdc.raise_cdc_error(
+            22963, "file is '" ~ file ~ "'", 'it is sql or yaml; leave it out for both'
+        ) %}
+    {% endif %}
+    {% set body = '{' ~ '{ dbt_cdc.change_table() }' ~ '}' %}
+    {% set yaml = dbt_cdc._model_yaml(node, origin) %}
+    {% if file %}
+        {% do return(body if file == 'sql' else yaml) %}
+    {% endif %}
+    {% do return(
+        '-- models/' ~ node.name ~ '.sql\n' ~ body ~ '\n\n# models/' ~ node.name ~ '.yml\n' ~ yaml
+    ) %}
+{% endmacro %}
+
+
+{% macro _model_yaml(node, origin) %}
+    {% set lines = ['version: 2', '', 'models:', '  - name: ' ~ node.name, '    config:', '      meta:',
+        '        cdc:'] %}
+    {% for key, value in node.config.meta.cdc.items() %}
+        {% set names = [] %}
+        {% for name in (value if key == 'index_columns' else []) %}
+            {% do names.append(dbt_cdc._yaml_text(name)) %}
+        {% endfor %}
+        {% do lines.append('          ' ~ key ~ ': ' ~ (
+            '[' ~ names | join(', ') ~ ']' if key == 'index_columns'
+            else dbt_cdc._yaml_text(value) if value is string else value | string | lower
+        )) %}
+    {% endfor %}
+    {% do lines.append('    columns:  # from ' ~ origin) %}
+    {% for column in node.columns %}
+        {% set is_plain = modules.re.fullmatch('[A-Za-z_][A-Za-z0-9_]*', column.name) is not none %}
+        {% do lines.append(
+            '      - {name: ' ~ dbt_cdc._yaml_text(column.name) ~ ', data_type: '
+            ~ dbt_cdc._yaml_text(column.data_type) ~ ('' if is_plain else ', quote: true') ~ '}'
+        ) %}
+    {% endfor %}
+    {% do return(lines | join('\n')) %}
+{% endmacro %}
+
+
+{#- A YAML scalar that is read as this text: bare where it can be nothing else. -#}
+{% macro _yaml_text(text) %}
+    {% set words = ['true', 'false', 'yes', 'no', 'on', 'off', 'y', 'n', 'null'] %}
+    {% if modules.re.fullmatch('[A-Za-z_][A-Za-z0-9_]*', text) and text | lower not in words %}
+        {% do return(text) %}
+    {% elif modules.re.search('[\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029]', text) %}
+        {% do return(tojson(text)) %}
+    {% endif %}
+    {% do return("'" ~ text.replace("'", "''") ~ "'") %}
+{% endmacro %}

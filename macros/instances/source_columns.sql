@@ -1,0 +1,109 @@
+{#- The columns of a source table as the log has them: {origin, columns: [{name, source_type, data_type}]}
+    from the table's last DDL record, and where there is none from its last 1000 images. -#}
+{% macro _source_columns(source_schema, source_name) %}
+    {% set log = dbt_cdc._log_relation() %}
+    {% set table = source_schema ~ '.' ~ source_name %}
+    {% if adapter.get_relation(log.database, log.schema, log.identifier) is none %}
+        {% do dbt_cdc.raise_cdc_error(
+            22901, 'the log ' ~ log ~ ' is not there yet', 'build it: dbt run --select ' ~ log.identifier
+        ) %}
+    {% endif %}
+    {% set of_table = 'source_schema = ' ~ dbt_cdc._literal(source_schema)
+        ~ ' and source_name = ' ~ dbt_cdc._literal(source_name) %}
+    {% set latest = dbt_cdc._fetch(
+        "select max(lsn) as last_lsn, max(case when operation = 'DDL' and after_image <> '[]' then lsn end)"
+        ~ ' as ddl_lsn from ' ~ log ~ ' where ' ~ of_table
+    ) %}
+    {% if not latest[0].last_lsn %}
+        {% do dbt_cdc.raise_cdc_error(
+            22931, 'the log has no record of table ' ~ table,
+            'check the spelling and the letter case of source_schema and source_name'
+        ) %}
+    {% endif %}
+    {% if latest[0].ddl_lsn %}
+        {% do return(dbt_cdc._columns_of_ddl(log, source_schema, source_name, latest[0].ddl_lsn)) %}
+    {% endif %}
+    {% do return(dbt_cdc._observed_columns(log, of_table, table)) %}
+{% endmacro %}
+
+
+{% macro _columns_of_ddl(log, source_schema, source_name, lsn) %}
+    {% set image = dbt_cdc._fetch(
+        "select after_image from " ~ log ~ " where operation = 'DDL' and lsn = '" ~ lsn ~ "'"
+    )[0].after_image %}
+    {% set columns = [] %}
+    {% for column in dbt_cdc._columns_of_record({
+        'operation': 'DDL', 'source_schema': source_schema, 'source_name': source_name, 'lsn': lsn
+    }, image) %}
+        {% do columns.append({
+            'name': column.name, 'source_type': column.type,
+            'data_type': dbt_cdc._spark_type(column.type),
+        }) %}
+    {% endfor %}
+    {% do return({'origin': 'the DDL record at ' ~ lsn, 'columns': columns}) %}
+{% endmacro %}
+
+
+{#- Names in the order of the last image; types that hold all values of the images. -#}
+{% macro _observed_columns(log, of_table, table) %}
+    {% set rows = dbt_cdc._fetch(dbt_cdc._observed_columns_sql(log, of_table)) %}
+    {% if not rows %}
+        {% do dbt_cdc.raise_cdc_error(
+            22931, 'the log has neither a DDL record nor an image of table ' ~ table,
+            'write the model by hand, from the source database'
+        ) %}
+    {% endif %}
+    {% set columns = [] %}
+    {% for row in rows %}
+        {% do columns.append({
+            'name': row.name, 'source_type': none, 'data_type': dbt_cdc._observed_type(row)
+        }) %}
+    {% endfor %}
+    {% do return({
+        'origin': rows[0].images ~ ' images (the log has no DDL of it): check the types', 'columns': columns
+    }) %}
+{% endmacro %}
+
+
+{% macro _observed_columns_sql(log, of_table) -%}
+    with images as (
+        select lsn, coalesce(after_image, before_image) as image
+        from {{ log }}
+        where {{ of_table }} and operation in ('INSERT', 'UPDATE', 'DELETE')
+        order by lsn desc
+        limit 1000
+    ),
+
+    fields as (
+        select images.lsn, field.key as name, field.value
+        from images, lateral variant_explode(parse_json(images.image)) as field
+    ),
+
+    last_image as (
+        select json_object_keys(max_by(image, lsn)) as names, count(*) as images from images
+    )
+
+    select
+        fields.name,
+        schema_of_variant_agg(fields.value) as variant_type,
+        bool_and(cast(fields.value as string) rlike '^\\d{4}-\\d{2}-\\d{2}$') as is_date,
+        bool_and(
+            cast(fields.value as string) rlike '^\\d{4}-\\d{2}-\\d{2}[T ]\\d{2}:\\d{2}:\\d{2}'
+        ) as is_time,
+        max(last_image.images) as images
+    from fields
+    cross join last_image
+    group by fields.name
+    order by coalesce(nullif(max(array_position(last_image.names, fields.name)), 0), 100000), fields.name
+{%- endmacro %}
+
+
+{% macro _observed_type(row) %}
+    {% set base = row.variant_type.split('(')[0] | lower %}
+    {% if base == 'string' %}
+        {% do return('date' if row.is_date else 'timestamp' if row.is_time else 'string') %}
+    {% endif %}
+    {% do return({
+        'bigint': 'bigint', 'decimal': 'decimal(38,18)', 'boolean': 'boolean', 'double': 'double',
+    }.get(base, 'string')) %}
+{% endmacro %}

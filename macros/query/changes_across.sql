@@ -1,0 +1,122 @@
+{#- All changes of a source table in [from_lsn, to_lsn], whichever of its capture instances holds them: the
+    older one below the hand-over LSN, the newer one from it on. The columns are the newer one's, then
+    those that only the older one has; the mask counts in that order. -#}
+{% macro changes_across(source_schema, source_name, from_lsn, to_lsn, row_filter_option='all') -%}
+    {%- if not execute -%}
+        {%- do dbt_cdc._declare_state() -%}
+        {%- do dbt_cdc._depend_on_table(source_schema, source_name) -%}
+    (select 1 as placeholder)
+    {%- else -%}
+        {%- set parts = dbt_cdc._parts_of_window(source_schema, source_name, from_lsn, to_lsn) -%}
+        {%- set columns = dbt_cdc._columns_across(parts.instances) -%}
+    (
+        {%- for part in parts.windows %}
+        select
+            `__$start_lsn`,
+            `__$seqval`,
+            `__$operation`,
+            {{ dbt_cdc._indent(dbt_cdc._mask_across(columns, part.instance), 12) }} as `__$update_mask`
+            {%- for name, data_type in columns.items() %},
+            {{ dbt_cdc._column_across(name, data_type, part.instance) }} as {{ dbt_cdc._column(name) }}
+            {%- endfor %}
+        from {{ dbt_cdc.get_all_changes(
+            part.instance.capture_instance, part.from_lsn, part.to_lsn, row_filter_option) }}
+        {{- '\n        union all' if not loop.last }}
+        {%- endfor %}
+    )
+    {%- endif -%}
+{%- endmacro %}
+
+
+{#- Lineage: the change tables that bear the table's name. -#}
+{% macro _depend_on_table(source_schema, source_name) %}
+    {% set start = (source_schema ~ '_' ~ source_name) | lower %}
+    {% set files = ref.manifest.files if ref.manifest is defined else {} %}
+    {% for path in files %}
+        {% set name = path.lower().replace('\\', '/').split('/')[-1] %}
+        {% if name.startswith(start) and name.endswith('_ct.sql') %}
+            {% do ref(name[:-4]) %}
+        {% endif %}
+    {% endfor %}
+{% endmacro %}
+
+
+{#- {instances (newest first), windows: [{instance, from_lsn, to_lsn}]}. -#}
+{% macro _parts_of_window(source_schema, source_name, from_lsn, to_lsn) %}
+    {% set from_lsn = dbt_cdc._normalize_lsn(from_lsn, 'changes_across: from_lsn') %}
+    {% set to_lsn = dbt_cdc._normalize_lsn(to_lsn, 'changes_across: to_lsn') %}
+    {% set found = [] %}
+    {% for name, registered in dbt_cdc._registered_if_any().items()
+        if name in dbt_cdc._capture_instances()
+        and registered.source_schema == source_schema and registered.source_name == source_name %}
+        {% do found.append(registered) %}
+    {% endfor %}
+    {% if not found %}
+        {% do dbt_cdc.raise_cdc_error(
+            22985, 'table ' ~ source_schema ~ '.' ~ source_name ~ ' is not captured',
+            'dbt run-operation help_change_data_capture shows what is'
+        ) %}
+    {% endif %}
+    {% set instances = dbt_cdc._old_and_new(found) | reverse | list %}
+    {% set hand_over = instances[0].start_lsn %}
+    {% if instances | length == 1 or from_lsn >= hand_over %}
+        {% set windows = [{'instance': instances[0], 'from_lsn': from_lsn, 'to_lsn': to_lsn}] %}
+    {% elif to_lsn < hand_over %}
+        {% set windows = [{'instance': instances[1], 'from_lsn': from_lsn, 'to_lsn': to_lsn}] %}
+    {% else %}
+        {% set windows = [
+            {'instance': instances[1], 'from_lsn': from_lsn, 'to_lsn': dbt_cdc.decrement_lsn(hand_over)},
+            {'instance': instances[0], 'from_lsn': hand_over, 'to_lsn': to_lsn},
+        ] %}
+    {% endif %}
+    {% do return({'instances': instances, 'windows': windows}) %}
+{% endmacro %}
+
+
+{#- Name -> the type that holds both instances' values, text where neither's does. -#}
+{% macro _columns_across(instances) %}
+    {% set columns = {} %}
+    {% for instance in instances %}
+        {% for column in instance.columns %}
+            {% set known = columns.get(column.column_name, column.column_type) %}
+            {% do columns.update({column.column_name:
+                known if dbt_cdc._holds_type(known, column.column_type)
+                else column.column_type if dbt_cdc._holds_type(column.column_type, known) else 'string'
+            }) %}
+        {% endfor %}
+    {% endfor %}
+    {% do return(columns) %}
+{% endmacro %}
+
+
+{% macro _column_across(name, data_type, instance) -%}
+    {%- set types = {} -%}
+    {%- for column in instance.columns -%}
+        {%- do types.update({column.column_name: column.column_type}) -%}
+    {%- endfor -%}
+    {%- set wanted = dbt_cdc._expression_type(data_type) -%}
+    {%- if name not in types -%} cast(null as {{ wanted }})
+    {%- elif types[name] == data_type -%} {{ dbt_cdc._column(name) }}
+    {%- else -%} cast({{ dbt_cdc._column(name) }} as {{ wanted }})
+    {%- endif -%}
+{%- endmacro %}
+
+
+{#- The instance's mask with its bits in the places of these columns. -#}
+{% macro _mask_across(columns, instance) -%}
+    {%- set own = instance.columns | map(attribute='column_name') | list -%}
+    {%- if own == columns | list -%}
+    `__$update_mask`
+    {%- else -%}
+    concat('0x'
+        {%- for byte in range((columns | length + 7) // 8 - 1, -1, -1) %},
+        lpad(hex(0
+            {%- for name in (columns | list)[byte * 8:byte * 8 + 8] if name in own %}
+            + if({{ dbt_cdc._has_bit(own.index(name) + 1, '`__$update_mask`', own | length) }}, {# -#}
+            {{ 2 ** ((columns | list).index(name) % 8) }}, 0)
+            {%- endfor %}
+        ), 2, '0')
+        {%- endfor %}
+    )
+    {%- endif -%}
+{%- endmacro %}

@@ -1,0 +1,141 @@
+{#- Carries the window's DDL into change tables and metadata, before any row of the window is captured.
+    Each statement can be repeated: what was done already is not done twice. What an instance cannot
+    follow is raised by its own model, so that the others go on. -#}
+{% macro _follow_schema_changes(window, plans) %}
+    {% for name, plan in plans.items() if plan.history %}
+        {% set instance = dbt_cdc._capture_instances()[name] %}
+        {% do dbt_cdc._widen_columns(instance, plan) %}
+        {% do dbt_cdc._enter_ddl_history(instance, plan.history) %}
+        {% do dbt_cdc._enter_column_types(instance, plan) %}
+        {% do dbt_cdc._enter_instance_state(instance, plan, plans) %}
+    {% endfor %}
+{% endmacro %}
+
+
+{#- A new instance's table is made with the types that the window leaves. -#}
+{% macro _widen_columns(instance, plan) %}
+    {% set widened = {} %}
+    {% for column in instance.registered.columns
+        if plan.columns[column.column_name].type != column.column_type %}
+        {% do widened.update({column.column_name: plan.columns[column.column_name].type}) %}
+    {% endfor %}
+    {% if widened and load_cached_relation(instance.relation) is not none %}
+        {% if dbt_cdc._file_format() == 'delta' %}
+            {% do run_query(
+                'alter table ' ~ instance.relation
+                ~ " set tblproperties ('delta.enableTypeWidening' = 'true')"
+            ) %}
+        {% endif %}
+        {% for name, data_type in widened.items() %}
+            {% do run_query(
+                'alter table ' ~ instance.relation ~ ' alter column ' ~ dbt_cdc._column(name)
+                ~ ' type ' ~ data_type
+            ) %}
+        {% endfor %}
+    {% endif %}
+    {% if widened %}
+        {% set columns = [] %}
+        {% for column in instance.columns %}
+            {% do columns.append(dict(column, data_type=plan.columns[column.name].type)) %}
+        {% endfor %}
+        {% do instance.update(columns=columns) %}
+        {% if var('cdc_persistent_functions', true) %}
+            {% do dbt_cdc._create_functions([instance]) %}
+        {% endif %}
+    {% endif %}
+{% endmacro %}
+
+
+{% macro _enter_ddl_history(instance, history) %}
+    {% set target = dbt_cdc._state_relation('ddl_history') %}
+    {% set object_id = dbt_cdc._object_id(instance.name ~ '_ct') %}
+    {% set rows = [] %}
+    {% for change in history %}
+        {% do rows.append('(' ~ [
+            dbt_cdc._object_id(instance.table), object_id, change.is_update | lower,
+            dbt_cdc._literal(change.ddl_command or change.operation ~ ' ' ~ instance.table),
+            dbt_cdc._literal(change.lsn), dbt_cdc._time_literal(change.record_time),
+        ] | join(', ') ~ ')') %}
+    {% endfor %}
+    {% do run_query(
+        'insert into ' ~ target ~ ' select * from values ' ~ rows | join(', ') ~ ' where col5 not in ('
+        ~ 'select ddl_lsn from ' ~ target ~ ' where object_id = ' ~ object_id ~ ')'
+    ) %}
+{% endmacro %}
+
+
+{#- The types as they are now: of the change table's columns, and of the source's. -#}
+{% macro _enter_column_types(instance, plan) %}
+    {% set source_types, column_types = [], [] %}
+    {% for column in instance.registered.columns %}
+        {% set now = plan.columns[column.column_name] %}
+        {% set place = 'when ' ~ column.column_ordinal ~ ' then ' %}
+        {% if now.type != column.column_type %}
+            {% do column_types.append(place ~ dbt_cdc._literal(now.type)) %}
+        {% endif %}
+        {% if now.source_type != column.source_type %}
+            {% do source_types.append(place ~ dbt_cdc._literal(now.source_type)) %}
+        {% endif %}
+    {% endfor %}
+    {% set assignments = [] %}
+    {% for name, cases in {'column_type': column_types, 'source_type': source_types}.items() if cases %}
+        {% do assignments.append(
+            name ~ ' = case column_ordinal ' ~ cases | join(' ') ~ ' else ' ~ name ~ ' end') %}
+    {% endfor %}
+    {% if assignments %}
+        {% do run_query(
+            'update ' ~ dbt_cdc._state_relation('captured_columns') ~ ' set ' ~ assignments | join(', ')
+            ~ ' where object_id = ' ~ dbt_cdc._object_id(instance.name ~ '_ct')
+        ) %}
+    {% endif %}
+{% endmacro %}
+
+
+{#- An instance that cannot follow ends there where another one of its table goes on: it keeps what it
+    has, and the window is published without the rest of it. Else `problem` stays, and its model raises
+    it. -#}
+{% macro _enter_instance_state(instance, plan, plans) %}
+    {% set assignments = [] %}
+    {% if plan.is_dropped is not none and plan.is_dropped != instance.registered.has_drop_pending %}
+        {% do assignments.append('has_drop_pending = ' ~ plan.is_dropped | lower) %}
+    {% endif %}
+    {% if plan.problem and dbt_cdc._successor_of(instance, plan.problem.lsn, plans) %}
+        {% do assignments.append("end_lsn = '" ~ plan.problem.lsn ~ "'") %}
+        {% do instance.registered.update(end_lsn=plan.problem.lsn) %}
+        {% do plan.update(problem=none) %}
+    {% endif %}
+    {% if assignments %}
+        {% do run_query(
+            'update ' ~ dbt_cdc._state_relation('change_tables') ~ ' set ' ~ assignments | join(', ')
+            ~ ' where object_id = ' ~ dbt_cdc._object_id(instance.name ~ '_ct')
+        ) %}
+    {% endif %}
+{% endmacro %}
+
+
+{#- Another instance of the same table that captures from `lsn` on. -#}
+{% macro _successor_of(instance, lsn, plans) %}
+    {% for name, other in dbt_cdc._capture_instances().items()
+        if other.name != instance.name and dbt_cdc._source_of(other) == dbt_cdc._source_of(instance)
+        and other.registered.start_lsn <= lsn and not other.registered.end_lsn
+        and (plans[name].problem or {}).get('lsn', '0xG') > lsn %}
+        {% do return(other.name) %}
+    {% endfor %}
+    {% do return(none) %}
+{% endmacro %}
+
+
+{#- A new instance has the history of its table that an older one has. -#}
+{% macro _inherit_ddl_history(instances) %}
+    {% set target = dbt_cdc._state_relation('ddl_history') %}
+    {% for instance in instances %}
+        {% set source_id = dbt_cdc._object_id(instance.table) %}
+        {% set object_id = dbt_cdc._object_id(instance.name ~ '_ct') %}
+        {% do run_query(
+            'insert into ' ~ target ~ ' select distinct source_object_id, ' ~ object_id
+            ~ ', required_column_update, ddl_command, ddl_lsn, ddl_time from ' ~ target
+            ~ ' where source_object_id = ' ~ source_id ~ ' and ddl_lsn not in (select ddl_lsn from '
+            ~ target ~ ' where object_id = ' ~ object_id ~ ')'
+        ) if dbt_cdc._instances_of([dbt_cdc._source_of(instance)]) | length > 1 %}
+    {% endfor %}
+{% endmacro %}

@@ -1,0 +1,94 @@
+{#- Columns that turn up in images without a DDL record, in logs of sources whose DDL leaves none. -#}
+
+{#- Part of the on-run-end hook: each new column is reported once, with the LSN of its first record. The
+    columns of a table's first window are taken as known. Of a large window the last transaction is
+    looked at, and 10,000 records at most: a column that stays is found by a later run. -#}
+{% macro _report_new_columns(window) %}
+    {% if window and var('cdc_report_new_columns', true) %}
+        {% set new = dbt_cdc._fetch(dbt_cdc._new_columns_sql(window)) %}
+        {% for row in new if not row.is_first and not dbt_cdc._is_captured_column(row) %}
+            {% set first_lsn = dbt_cdc._fetch(
+                'select min(lsn) as lsn from ' ~ window.log ~ " where lsn between '" ~ window.floor_lsn
+                ~ "' and '" ~ window.to_lsn ~ "' and source_schema = " ~ dbt_cdc._literal(row.source_schema)
+                ~ ' and source_name = ' ~ dbt_cdc._literal(row.source_name)
+                ~ ' and array_contains(json_object_keys(after_image), '
+                ~ dbt_cdc._literal(row.column_name) ~ ')'
+            )[0].lsn %}
+            {% do row.update(first_lsn=first_lsn or row.first_lsn) %}
+            {% do dbt_cdc._log_line(
+                'table ' ~ row.source_schema ~ '.' ~ row.source_name ~ " has a new column '"
+                ~ row.column_name ~ "' since LSN " ~ row.first_lsn ~ ', and no instance captures it; '
+                ~ 'a second instance can (dbt run-operation enable_table)'
+            ) %}
+        {% endfor %}
+        {% if new %}
+            {% set rows = [] %}
+            {% for row in new %}
+                {% do rows.append('(' ~ dbt_cdc._literal(row.source_schema) ~ ', '
+                    ~ dbt_cdc._literal(row.source_name) ~ ', ' ~ dbt_cdc._literal(row.column_name)
+                    ~ ", '" ~ row.first_lsn ~ "')") %}
+            {% endfor %}
+            {% do run_query(
+                'insert into ' ~ dbt_cdc._state_relation('observed_columns') ~ ' values '
+                ~ rows | join(', ')
+            ) %}
+        {% endif %}
+    {% endif %}
+{% endmacro %}
+
+
+{% macro _new_columns_sql(window) -%}
+    {%- set observed = dbt_cdc._state_relation('observed_columns') -%}
+    select
+        fields.*,
+        fields.source_table not in (
+            select named_struct('source_schema', source_schema, 'source_name', source_name) from {{ observed }}
+        ) as is_first
+    from (
+        select
+            source_table.source_schema,
+            source_table.source_name,
+            source_table,
+            column_name,
+            min(lsn) as first_lsn
+        from (
+            select lsn, source_table, explode(json_object_keys(after_image)) as column_name
+            from (
+                select
+                    lsn,
+                    after_image,
+                    named_struct('source_schema', source_schema, 'source_name', source_name)
+                        as source_table
+                from {{ window.log }}
+                where
+                    lsn >= '{{ window.floor_lsn if window.transactions <= 1000 else window.last_begin_lsn }}'
+                    and lsn <= '{{ window.to_lsn }}'
+                    and operation in ('INSERT', 'UPDATE')
+                    and after_image is not null
+                limit 10000
+            )
+            where array_contains({{ dbt_cdc._indent(dbt_cdc._captured_tables_sql(), 12) }}, source_table)
+        )
+        group by source_table, column_name
+    ) as fields
+    left anti join {{ observed }} as observed
+        on
+            fields.source_schema = observed.source_schema
+            and fields.source_name = observed.source_name
+            and fields.column_name = observed.column_name
+    order by source_schema, source_name, column_name
+{%- endmacro %}
+
+
+{#- Whether an instance captures it, or a DDL record of the table tells of it. -#}
+{% macro _is_captured_column(row) %}
+    {% for instance in dbt_cdc._instances_of([
+        {'source_schema': row.source_schema, 'source_name': row.source_name}
+    ]) %}
+        {% if row.column_name in instance.columns | map(attribute='name')
+            or instance.registered.columns | selectattr('source_type') | list %}
+            {% do return(true) %}
+        {% endif %}
+    {% endfor %}
+    {% do return(false) %}
+{% endmacro %}

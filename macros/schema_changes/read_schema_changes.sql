@@ -1,0 +1,77 @@
+{#- The DDL and TRUNCATE records of captured tables in the window, in commit order, with what the log
+    says of them: ddl_command; columns ([{name, type}] after it, none where the record has none);
+    is_dropped (none where it does not tell). -#}
+{% macro _read_schema_changes(changes, log) %}
+    {% set read = [] %}
+    {% if changes %}
+        {% set records = {} %}
+        {% for row in dbt_cdc._fetch(
+            'select lsn, ddl_command, after_image from ' ~ log
+            ~ " where operation in ('DDL', 'TRUNCATE') and lsn in ('"
+            ~ changes | map(attribute='lsn') | join("', '") ~ "')"
+        ) %}
+            {% do records.update({row.lsn: row}) %}
+        {% endfor %}
+        {% for change in changes | sort(attribute='commit_lsn,lsn') %}
+            {% set record = records.get(change.lsn, {}) %}
+            {% set columns = dbt_cdc._columns_of_record(change, record.get('after_image')) %}
+            {% set drops = record and record.after_image is none
+                and modules.re.search('(?i)\\bdrop\\s+table\\b', record.ddl_command or 'drop table') %}
+            {% do read.append(dict(
+                change,
+                ddl_command=record.get('ddl_command'),
+                columns=columns,
+                is_dropped=false if columns else (true if drops and change.operation == 'DDL' else none)
+            )) %}
+        {% endfor %}
+    {% endif %}
+    {% do return(read) %}
+{% endmacro %}
+
+
+{% macro _columns_of_record(change, after_image) %}
+    {% if after_image is none or change.operation != 'DDL' %}
+        {% do return(none) %}
+    {% endif %}
+    {% set columns = fromjson(after_image, none) %}
+    {% set is_list = columns is sequence and columns is not string and columns is not mapping %}
+    {% set wrong = (columns | rejectattr('name') | list) + (columns | rejectattr('type') | list)
+        if is_list else [none] %}
+    {% if wrong %}
+        {% do dbt_cdc.raise_cdc_error(
+            22859, 'bad log record of table ' ~ change.source_schema ~ '.' ~ change.source_name
+            ~ ', column after_image, lsn ' ~ change.lsn ~ ': it is no JSON array of columns',
+            'a DDL record lists the columns that it leaves as [{"name": ..., "type": ...}], or is null '
+            ~ 'where the table was dropped; ' ~ dbt_cdc._bad_record_advice()
+        ) %}
+    {% endif %}
+    {% do return(columns or none) %}
+{% endmacro %}
+
+
+{#- The same of the whole log up to the window's end, for an instance that backfills. -#}
+{% macro _schema_changes_since_log_start(instance, window) %}
+    {% set rows = dbt_cdc._fetch(
+        'select to_json(array_sort(flatten(collect_list(captured_schema_changes)))) as changes from ('
+        ~ 'select ' ~ dbt_cdc._captured_schema_changes_sql() ~ ' as captured_schema_changes from ('
+        ~ dbt_cdc._window_transactions(window.log, dbt_cdc._zero_lsn(), window.to_lsn)
+        ~ ') where commit_lsn is not null)'
+    ) %}
+    {% do return(dbt_cdc._read_schema_changes(fromjson(rows[0].changes), window.log)) %}
+{% endmacro %}
+
+
+{#- The DDL and TRUNCATE records of captured tables among a transaction's, with its commit. -#}
+{% macro _captured_schema_changes_sql() -%}
+    transform(
+        filter(schema_changes, change -> array_contains(
+            {{ dbt_cdc._indent(dbt_cdc._captured_tables_sql(), 12) }},
+            named_struct('source_schema', change.source_schema, 'source_name', change.source_name)
+        )),
+        change -> named_struct(
+            'commit_lsn', commit_lsn, 'lsn', change.lsn, 'operation', change.operation,
+            'record_time', cast(change.record_time as string),
+            'source_schema', change.source_schema, 'source_name', change.source_name
+        )
+    )
+{%- endmacro %}

@@ -1,0 +1,42 @@
+"""What DDL and TRUNCATE records do to a table's capture instances (semantics 6.4, 7, 12)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from .capture import CaptureInstance, transactions
+from .log import LogRecord, int_to_lsn, lsn_to_int
+
+
+@dataclass(frozen=True)
+class SchemaChange:
+    """A committed DDL or TRUNCATE record of one table."""
+
+    commit_lsn: str
+    lsn: str
+    operation: str
+    ddl_command: str | None
+    time: datetime | None
+
+
+def schema_changes(records: Iterable[LogRecord], instance: CaptureInstance) -> list[SchemaChange]:
+    """The committed schema changes of the instance's table, in commit order."""
+    source = instance.source_schema, instance.source_name
+    return [
+        SchemaChange(t.commit_lsn or "", r.lsn, r.operation, r.ddl_command, r.record_time)
+        for t in transactions(records)
+        for r in t.records
+        if r.operation in ("DDL", "TRUNCATE") and (r.source_schema, r.source_name) == source
+    ]
+
+
+def low_end(records: Iterable[LogRecord], instance: CaptureInstance, start_lsn: str) -> str:
+    """The low end of an instance that starts at `start_lsn`: no window spans a TRUNCATE."""
+    truncated = [
+        int_to_lsn(lsn_to_int(change.commit_lsn) + 1)
+        for change in schema_changes(records, instance)
+        if change.operation == "TRUNCATE"
+    ]
+    return max([start_lsn, *truncated])

@@ -1,0 +1,684 @@
+"""The life of capture instances over runs: DDL and TRUNCATE in the log, two instances, a hand-over,
+the run-operations around it (semantics 4.2 to 4.4, 6.4, 7; G20 to G24, G28)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from asking import rows, values
+from capturing import Capture, instance_yaml
+from harness import DbtResult, Project
+from reference.capture import CaptureInstance, capture
+from reference.log import UTC, LogRecord, int_to_lsn, lsn_to_int
+from reference.schema_changes import low_end, schema_changes
+from statements import dying_at
+
+pytestmark = pytest.mark.slow
+START = datetime(2026, 7, 1, 12, tzinfo=UTC)
+KEY = ("id",)
+OLD_COLUMNS = (
+    ("id", "int"), ("customer", "varchar(50)"), ("amount", "decimal(9,2)"), ("qty", "int"),
+    ("note", "string"),
+)  # fmt: skip
+OLD = CaptureInstance("dbo", "orders", "dbo_orders", OLD_COLUMNS, KEY)
+NEW = CaptureInstance(
+    "dbo", "orders", "dbo_orders_v2", (*OLD_COLUMNS[:4], ("region", "string")), KEY
+)
+NOTES = CaptureInstance("dbo", "notes", "dbo_notes", (("id", "int"), ("text", "string")), KEY)
+SHAPE = {
+    "id": "int", "customer": "nvarchar(50)", "amount": "decimal(9,2)", "qty": "int",
+    "note": "nvarchar(max)",
+}  # fmt: skip
+
+
+# Stands for a catalog that knows grants.
+GRANTS = """
+{% macro spark__get_grant_sql(relation, privilege, grantees) %}
+    insert into {{ target.schema }}.grants
+    values ('{{ privilege }} on {{ relation.identifier }} to {{ grantees | join }}')
+{% endmacro %}
+"""
+
+
+def listed(shape: dict[str, str]) -> str:
+    return json.dumps([{"name": name, "type": kind} for name, kind in shape.items()])
+
+
+class Log:
+    """Writes log records, each at the next LSN and second."""
+
+    def __init__(self) -> None:
+        self.records: list[LogRecord] = []
+        self.landed = 0
+
+    @property
+    def end(self) -> str:
+        return self.records[-1].lsn
+
+    def write(
+        self, operation: str, tran_id: str | None, table: str | None = None, **parts: Any
+    ) -> str:
+        number = len(self.records) + 1
+        source = {"source_schema": "dbo", "source_name": table} if table else {}
+        time = START + timedelta(seconds=number)
+        record = LogRecord(int_to_lsn(number), tran_id, operation, time, **source, **parts)
+        self.records.append(record)
+        return record.lsn
+
+    def commit(self, *changes: tuple[str, str, Any]) -> str:
+        """One transaction of ('INSERT', table, row), ('UPDATE', table, (old, new)),
+        ('DELETE', table, row), ('TRUNCATE', table, None), ('DDL', table, (command, shape))."""
+        tran_id = f"t{len(self.records)}"
+        self.write("BEGIN", tran_id)
+        for operation, table, what in changes:
+            before, after = {
+                "INSERT": (None, what), "DELETE": (what, None), "UPDATE": what,
+            }.get(operation, (None, None))  # fmt: skip
+            if operation == "DDL":
+                self.ddl(table, *what, tran_id=tran_id)
+            else:
+                self.write(
+                    operation, tran_id, table,
+                    before_image=None if before is None else json.dumps(before),
+                    after_image=None if after is None else json.dumps(after),
+                )  # fmt: skip
+        return self.write("COMMIT", tran_id)
+
+    def ddl(self, table: str, command: str | None, shape: dict[str, str] | None,
+            tran_id: str | None = None) -> str:  # fmt: skip
+        image = None if shape is None else listed(shape)
+        return self.write("DDL", tran_id, table, ddl_command=command, after_image=image)
+
+    def land(self, target: Capture) -> None:
+        target.land(self.records[self.landed :])
+        self.landed = len(self.records)
+
+
+def order(number: int, **more: Any) -> dict[str, Any]:
+    return {"id": number, "customer": f"c{number}", "amount": 1.25, "qty": number, **more}
+
+
+def ends(target: Capture) -> dict[str, tuple[str, str | None]]:
+    rows = target.sql("select capture_instance, low_end, high_end from {schema}.validity_intervals")
+    return {row[0]: (row[1], row[2]) for row in rows}
+
+
+def history(target: Capture, name: str) -> list[tuple[Any, ...]]:
+    return [tuple(row) for row in target.sql(
+        "select required_column_update, ddl_command, ddl_lsn, ddl_time from {schema}.ddl_history"
+        " join {schema}.change_tables using (object_id)"
+        f" where capture_instance = '{name}' order by ddl_lsn"
+    )]  # fmt: skip
+
+
+def types(target: Capture, name: str) -> dict[str, str]:
+    return {row[0]: row[1] for row in target.sql(
+        "select column_name, column_type from {schema}.captured_columns"
+        " join {schema}.change_tables using (object_id)"
+        f" where capture_instance = '{name}' order by column_ordinal"
+    )}  # fmt: skip
+
+
+def operation(target: Capture, name: str, **args: Any) -> DbtResult:
+    return target.project.dbt("run-operation", name, "--args", json.dumps(args))
+
+
+def check(target: Capture, log: Log, instance: CaptureInstance, start: str | None = None,
+          end: str | None = None) -> None:  # fmt: skip
+    """The instance's change table is what the reference captures of (start, end]."""
+    wanted = capture(log.records, replace(instance, start_lsn=start), to_lsn=end)
+    assert target.changes(instance) == wanted
+
+
+@dataclass
+class Story:
+    """A captured project, and what each of its runs left."""
+
+    target: Capture
+    log: Log
+    seen: dict[str, Any] = field(default_factory=dict)
+
+
+def first_orders(log: Log) -> None:
+    log.commit(*(("INSERT", "orders", order(n, note="n")) for n in range(1, 6)))
+    log.commit(("INSERT", "notes", {"id": 1, "text": "one"}))
+
+
+def put_models(target: Capture, instances: Iterable[CaptureInstance], **meta: Any) -> None:
+    for instance in instances:
+        name = f"{instance.capture_instance.lower()}_ct"
+        target.project.write(f"models/{name}.sql", "{{ dbt_cdc.change_table() }}\n")
+        target.project.write(f"models/{name}.yml", instance_yaml([instance], **meta))
+
+
+@pytest.fixture(scope="module")
+def story(make_project: Callable[..., Project]) -> Story:
+    """Seven runs; the tests below look at what each of them left."""
+    settings = {"cdc_report_new_columns": True, "cdc_role_gating": "grant"}
+    target = Capture(make_project, [OLD, NOTES], vars=settings, role_name="readers")
+    target.sql("create table {schema}.grants (statement string) using delta")
+    target.project.write("macros/grants.sql", GRANTS)
+    log = Log()
+    story = Story(target, log)
+    seen = story.seen
+
+    first_orders(log)
+    log.land(target)
+    target.run()
+
+    # G22: a column is added, a second instance made, a row inserted
+    shape = {**SHAPE, "region": "nvarchar(10)"}
+    before_new = log.end
+    log.ddl("orders", "ALTER TABLE dbo.orders ADD region nvarchar(10)", shape)
+    put_models(target, [NEW])
+    log.commit(("INSERT", "orders", order(6, note="n", region="eu")))
+    log.land(target)
+    target.run()
+    seen["two"] = {i.capture_instance: target.changes(i) for i in (OLD, NEW)}
+    seen["starts"] = before_new, ends(target)
+
+    # G23: types change inside a transaction and between rows, a column goes
+    shape = {**shape, "customer": "nvarchar(200)"}
+    log.commit(
+        ("INSERT", "orders", order(7, note="n", region="eu")),
+        ("DDL", "orders", ("ALTER TABLE dbo.orders ALTER COLUMN customer nvarchar(200)", shape)),
+        ("UPDATE", "orders", (order(1, note="n"), order(1, note="n", customer="é⭐" * 80))),
+    )
+    shape = {**shape, "amount": "decimal(18,4)"}
+    log.ddl("orders", "alter table orders modify amount decimal(18,4)", shape)
+    log.commit(("INSERT", "orders", order(8, amount="12345678901.1234", note="n", region="eu")))
+    shape = {name: kind for name, kind in shape.items() if name != "note"}
+    log.ddl("orders", "ALTER TABLE dbo.orders DROP COLUMN note", shape)
+    log.commit(("DELETE", "orders", order(8, amount="12345678901.1234", region="eu")))
+    log.write("BEGIN", "never")
+    log.ddl("orders", "ALTER TABLE dbo.orders DROP COLUMN region", {"id": "int"}, tran_id="never")
+    log.write("ROLLBACK", "never")
+    log.commit(("INSERT", "orders", order(9, region="us")))
+    log.commit(("INSERT", "notes", {"id": 4, "text": "four"}))
+    seen["lang"] = int_to_lsn(lsn_to_int(log.end) + 2)
+    log.commit(("INSERT", "notes", {"id": 5, "text": "five", "lang": "en"}))
+    log.land(target)
+    seen["types_run"] = target.run().output
+    seen["asked"] = target.call(
+        "fn_cdc_get_all_changes_dbo_orders_v2", *ends(target)["dbo_orders_v2"], "all"
+    )
+    seen["types"] = {i.capture_instance: types(target, i.capture_instance) for i in (OLD, NEW)}
+    seen["history"] = {i.capture_instance: history(target, i.capture_instance) for i in (OLD, NEW)}
+
+    # both tables are truncated, one in a transaction, one by itself
+    log.commit(
+        ("INSERT", "orders", order(10)),
+        ("TRUNCATE", "orders", None),
+        ("INSERT", "orders", order(11)),
+    )
+    log.write("TRUNCATE", None, "notes")
+    log.commit(("INSERT", "orders", order(12, region="eu")))
+    log.commit(("INSERT", "notes", {"id": 2, "text": "two", "lang": "en"}))
+    log.land(target)
+    seen["truncated_run"] = target.run().output
+    seen["truncated"] = ends(target)
+
+    # a type that no instance can follow: the others go on, nothing is published
+    before = ends(target)
+    seen["published"] = log.end
+    log.commit(("INSERT", "orders", order(13, region="eu")))
+    shape = {**shape, "qty": "nvarchar(20)"}
+    log.ddl("orders", "ALTER TABLE dbo.orders ALTER COLUMN qty nvarchar(20)", shape)
+    seen["retyped"] = log.end
+    log.commit(("INSERT", "orders", order(14, qty="many", region="eu")))
+    log.commit(("INSERT", "notes", {"id": 3, "text": "three"}))
+    log.land(target)
+    seen["stopped_run"] = target.project.dbt("run")
+    seen["stopped"] = before, ends(target), len(target.changes(NOTES))
+
+    # the way out: the oldest is disabled, a third instance takes over from the second
+    seen["disable_dry"] = operation(target, "disable_table", source_schema="dbo",
+        source_name="orders", capture_instance="dbo_orders").output  # fmt: skip
+    seen["after_dry"] = target.sql("select count(*) from {schema}.dbo_orders_ct")[0][0]
+    seen["disable"] = operation(target, "disable_table", source_schema="dbo", source_name="ORDERS",
+        capture_instance="DBO_orders", dry_run=False).output  # fmt: skip
+    (target.project.folder / "models/dbo_orders_ct.sql").unlink()
+    target.project.write("models/instances.yml", instance_yaml([NOTES]))
+    arguments = {
+        "source_schema": "dbo", "source_name": "orders", "capture_instance": "dbo_orders_v3",
+        "index_columns": "id", "captured_column_list": '[qty], id, "region"',
+    }  # fmt: skip
+    for file in ("sql", "yaml"):
+        result = operation(target, "enable_table", file=file, **arguments)
+        assert result.success, result.output
+        suffix = {"sql": "sql", "yaml": "yml"}[file]
+        target.project.write(f"models/dbo_orders_v3_ct.{suffix}", result.printed)
+    seen["handed_over_run"] = target.run().output
+    log.commit(("INSERT", "orders", order(15, qty="more", region="us")))
+    log.commit(
+        (
+            "UPDATE",
+            "orders",
+            (order(15, qty="more", region="us"), order(15, qty="more", region="eu")),
+        )
+    )
+    log.ddl("notes", "DROP TABLE dbo.notes", None)
+    log.land(target)
+    target.run()
+    return story
+
+
+THIRD = CaptureInstance(
+    "dbo",
+    "orders",
+    "dbo_orders_v3",
+    (("id", "int"), ("qty", "varchar(20)"), ("region", "varchar(10)")),
+    KEY,
+)
+WIDENED = {"customer": "varchar(200)", "amount": "decimal(18,4)"}
+
+
+def widened(instance: CaptureInstance) -> CaptureInstance:
+    columns = tuple((name, WIDENED.get(name, kind)) for name, kind in instance.columns)
+    return replace(instance, columns=columns)
+
+
+def test_g22_both_instances_see_later_changes(story: Story) -> None:
+    start, found = story.seen["starts"]
+    old, new = (story.seen["two"][i.capture_instance] for i in (OLD, NEW))
+    assert [row.values[0] for row in old] == [1, 2, 3, 4, 5, 6]
+    assert [(row.values[0], row.values[-1]) for row in new] == [(6, "eu")]
+    assert found["dbo_orders_v2"][0] == int_to_lsn(lsn_to_int(start) + 1)
+
+
+def test_g23_types_follow_the_source(story: Story) -> None:
+    found = story.seen["types"]
+    assert found["dbo_orders"] == dict(widened(OLD).columns)
+    assert found["dbo_orders_v2"] == dict(widened(NEW).columns)
+    assert Decimal("12345678901.1234") in [row.amount for row in story.seen["asked"]]
+
+
+def test_g23_the_history_of_each_instance(story: Story) -> None:
+    """The second instance has the DDL from before it, too; a rolled back one is nobody's."""
+    changes = schema_changes(story.log.records, OLD)[:4]
+    wanted = [
+        (update, c.ddl_command, c.lsn, c.time.replace(tzinfo=None))
+        for update, c in zip([False, True, True, False], changes, strict=True)
+    ]
+    assert story.seen["history"] == {"dbo_orders": wanted, "dbo_orders_v2": wanted}
+
+
+def test_a_column_without_ddl_is_reported_once(story: Story) -> None:
+    line = f"table dbo.notes has a new column 'lang' since LSN {story.seen['lang']}"
+    assert line in story.seen["types_run"]
+    assert "'region'" not in story.seen["types_run"]  # a DDL record told of it
+    assert "has a new column" not in story.seen["truncated_run"]
+
+
+def test_a_truncated_table_starts_anew(story: Story) -> None:
+    log, found = story.log, story.seen["truncated"]
+    first = log.records[0].lsn
+    assert found["dbo_orders"][0] == low_end(log.records, OLD, first)
+    assert found["dbo_orders_v2"][0] == low_end(log.records, NEW, first)
+    assert found["dbo_notes"][0] == low_end(log.records, NOTES, first)
+    assert "dbo.notes was truncated: windows of dbo_notes start at" in story.seen["truncated_run"]
+    rows = [r for r in history(story.target, "dbo_notes") if "TRUNCATE" in r[1]]
+    assert [r[0] for r in rows] == [False]
+
+
+def test_a_role_is_granted_what_a_consumer_reads(story: Story) -> None:
+    wanted = {"dbo_orders_ct", "dbo_notes_ct", "validity_intervals", "lsn_time_mapping",
+              "captured_columns", "change_tables"}  # fmt: skip
+    granted = {row[0] for row in story.target.sql("select statement from {schema}.grants")}
+    assert granted == {f"select on {name} to readers" for name in wanted}
+
+
+def test_what_nobody_can_follow_stops_its_instances_only(story: Story) -> None:
+    result = story.seen["stopped_run"]
+    assert not result.success
+    for name in ("dbo_orders", "dbo_orders_v2"):
+        message = result.messages[f"{name}_ct"].message
+        assert (
+            f"CDC 22978: capture instance '{name}' cannot follow the DDL of dbo.orders" in message
+        )
+        assert story.seen["retyped"] in message
+        assert "column 'qty' became nvarchar(20)" in message and "second instance" in message
+    assert result.messages["dbo_notes_ct"].status == "success"
+    before, after, notes = story.seen["stopped"]
+    assert before == after
+    assert notes == 5  # captured, not published
+
+
+def test_a_dry_run_of_disable_table_removes_nothing(story: Story) -> None:
+    dry, real = story.seen["disable_dry"], story.seen["disable"]
+    assert "would remove capture instance 'dbo_orders' of dbo.orders" in dry
+    assert "fn_cdc_get_net_changes_dbo_orders" in dry and "models/dbo_orders_ct.sql" in dry
+    assert story.seen["after_dry"] > 0
+    assert "removed: dbo_orders" in real
+    schema = story.target.schema
+    assert not story.target.project.spark.catalog.tableExists(f"{schema}.dbo_orders_ct")
+    for table in ("change_tables", "captured_columns", "index_columns", "ddl_history"):
+        assert not story.target.sql(
+            f"select 1 from {{schema}}.{table} left anti join {{schema}}.change_tables as present"
+            f" using (object_id)"
+        )
+    functions = [f.function for f in story.target.sql("show user functions in {schema}")]
+    assert not [f for f in functions if f.endswith("changes_dbo_orders")]
+
+
+def test_a_third_instance_takes_over(story: Story) -> None:
+    """G28: the second one ends where the third begins, and no row is lost or doubled."""
+    found, log = ends(story.target), story.log
+    last = int_to_lsn(lsn_to_int(story.seen["retyped"]) - 1)
+    assert found["dbo_orders_v2"][1] == last
+    assert found["dbo_orders_v3"] == (story.seen["retyped"], found["dbo_notes"][1])
+    check(story.target, log, widened(NEW), start=story.seen["starts"][0], end=last)
+    check(story.target, log, THIRD, start=last)
+    check(story.target, log, NOTES)
+    assert "dbo_orders_v2' ended: its changes up to " + last in story.target.run().output
+    asked = operation(
+        story.target, "help_change_data_capture", source_schema="dbo", source_name="orders"
+    )
+    assert "from dbo_orders_v2 to dbo_orders_v3: " + story.seen["retyped"] in asked.output
+
+
+def test_changes_across_the_hand_over(story: Story) -> None:
+    target, (low, _) = story.target, ends(story.target)["dbo_orders_v2"]
+    _, high = ends(story.target)["dbo_orders_v3"]
+    border, last = story.seen["retyped"], int_to_lsn(lsn_to_int(story.seen["retyped"]) - 1)
+    call = "changes_across('dbo', 'orders', '{}', '{}', 'all update old')"
+    windows = [(low, high), (low, last), (border, high)]
+    whole, old, new = rows(target, [call.format(*window) for window in windows])
+    key = lambda row: (row["__$start_lsn"], row["__$seqval"], row["__$operation"])  # noqa: E731
+    assert sorted(map(tuple, whole)) == sorted(map(tuple, old + new))
+    assert [(row["id"], row["qty"]) for row in sorted(whole, key=key)] == [
+        (12, "12"), (13, "13"), (14, "many"), (15, "more"), (15, "more"), (15, "more"),
+    ]  # fmt: skip
+    assert list(whole[0].asDict())[4:] == ["id", "qty", "region", "customer", "amount"]
+    masks = {row["id"]: row["__$update_mask"] for row in whole if row["__$operation"] == 2}
+    # of v2's 0x1F (id, customer, amount, qty, region) and v3's 0x07
+    assert masks == {12: "0x1F", 13: "0x1F", 14: "0x07", 15: "0x07"}
+    assert {row["__$update_mask"] for row in whole if row["__$operation"] == 4} == {"0x04"}
+    wrong = target.project.dbt(
+        "compile",
+        "--inline",
+        "select * from {{ dbt_cdc.changes_across('dbo', 'none', '" + low + "', '" + high + "') }}",
+    )
+    assert "CDC 22985: table dbo.none is not captured" in wrong.output
+
+
+def test_a_dropped_table_is_marked(story: Story) -> None:
+    rows = story.target.sql(
+        "select capture_instance, has_drop_pending from {schema}.change_tables"
+        " where has_drop_pending"
+    )
+    assert [tuple(row) for row in rows] == [("dbo_notes", True)]
+
+
+def test_help_and_columns(story: Story) -> None:
+    shown = operation(story.target, "help_change_data_capture").output
+    assert "capture_instance" in shown and "[id], [qty], [region]" in shown
+    assert (
+        "CDC 22972"
+        in operation(story.target, "help_change_data_capture", source_schema="dbo").output
+    )
+    shown = operation(story.target, "get_captured_columns", capture_instance="dbo_orders_V2").output
+    assert re.search(r"customer +2 +2 +varchar\(200\) +200 ", shown)
+    assert re.search(r"amount +3 +3 +decimal\(18,4\) +NULL +18 +10 +4 ", shown)
+    shown = operation(
+        story.target, "get_source_columns", source_schema="dbo", source_name="orders"
+    ).output
+    assert re.search(r"4 +qty +nvarchar\(20\) +varchar\(20\)", shown)
+    assert "from the DDL record at " + story.seen["retyped"] in shown
+    shown = operation(story.target, "get_ddl_history", capture_instance="dbo_orders_v2").output
+    assert "ALTER COLUMN qty nvarchar(20)" in shown and "required_column_update" in shown
+    assert "CDC 22981" in operation(story.target, "get_ddl_history", capture_instance="no").output
+    views = story.target.sql("select is_cdc_enabled from {schema}.is_cdc_enabled")
+    assert [tuple(v) for v in views] == [(True,)]
+    tracked = story.target.sql("select * from {schema}.is_tracked_by_cdc order by 2")
+    assert [tuple(t) for t in tracked] == [("dbo", "notes", True), ("dbo", "orders", True)]
+
+
+REFUSALS = {
+    22926: {"capture_instance": "DBO_notes"},
+    22927: {"capture_instance": "x" * 101},
+    22962: {"source_name": "orders", "capture_instance": "third"},
+    22931: {"source_name": "none"},
+    22963: {"source_name": ""},
+    22939: {"supports_net_changes": 1},
+    22943: {"index_columns": ["id"], "captured_column_list": "text"},
+    22907: {"role_name": ""},
+    22930: {"captured_column_list": "id, other"},
+    22965: {"captured_column_list": '"id'},
+    22928: {"index_name": "pk_notes"},
+    22974: {"source_schema": "cdc", "capture_instance": "c"},
+    22932: {"capture_instance": "my notes"},
+}
+
+
+@pytest.mark.parametrize("number", REFUSALS)
+def test_g20_enable_table_refuses(story: Story, number: int) -> None:
+    given = {"source_schema": "dbo", "source_name": "notes", "capture_instance": "notes2"}
+    result = operation(story.target, "enable_table", **{**given, **REFUSALS[number]})
+    assert not result.success
+    assert f"CDC {number}: " in result.output, result.output
+
+
+def test_the_columns_of_images_where_the_log_has_no_ddl(story: Story) -> None:
+    result = operation(story.target, "enable_table", source_schema="dbo", source_name="notes",
+                       capture_instance="notes2", index_columns=["id"])  # fmt: skip
+    assert result.success, result.output
+    assert "-- models/notes2_ct.sql\n{{ dbt_cdc.change_table() }}" in result.printed
+    assert "{name: id, data_type: bigint}" in result.printed
+    assert "supports_net_changes: true" in result.printed and "images" in result.printed
+
+
+PLANS = [
+    # registered type, source type before, source type now, command -> type after, is_update, number
+    ("int", "int", "bigint", "alter table t alter column c bigint", "bigint", True, None),
+    ("int", None, "bigint", "ALTER TABLE t MODIFY COLUMN `c` bigint", "bigint", True, None),
+    ("int", None, "bigint", "alter table t add d int", "int", False, None),
+    ("int", None, "bigint", None, "bigint", True, None),
+    ("int", "int", "int", "alter table t alter column c set default 1", "int", False, None),
+    ("string", "varchar(10)", "varchar(90)", None, "string", True, None),
+    ("bigint", "bigint", "int", None, "bigint", True, None),
+    ("int", "int", "text", None, None, True, 22978),
+    ("string", "text", "int", None, None, True, 22978),
+    ("decimal(18,4)", "decimal(18,4)", "decimal(20,2)", None, None, True, 22978),
+    ("decimal(9,2)", "decimal(9,2)", "numeric(18, 4)", None, "decimal(18,4)", True, None),
+    ("int", "int", "decimal(12,2)", None, "decimal(12,2)", True, None),
+    ("float", "real", "double precision", None, "double", True, None),
+    ("date", "date", "timestamp", None, None, True, 22978),
+    ("varchar(5)", "nvarchar(5)", "nvarchar(max)", None, "string", True, None),
+    ("int", "int", None, "alter table t rename column c to d", None, False, 4928),
+    ("int", "int", None, "EXEC sp_rename 'dbo.t.c', 'd', 'COLUMN'", None, False, 4928),
+    ("int", "int", None, "alter table t change c d int", None, False, 4928),
+    ("int", "int", None, "alter table t drop column c", "int", False, None),
+    ("int", "int", "int", "alter table t drop primary key", None, False, 22979),
+    ("int", "int", "int", "alter table t rename to u", None, False, 22931),
+    ("int", "int", "int", "sp_rename 'dbo.t', 'u'", None, False, 22931),
+]
+
+
+def test_what_each_change_means(story: Story) -> None:
+    calls = []
+    for kind, before, now, command, *_ in PLANS:
+        columns = [{"name": "k", "type": "int"}, *([{"name": "C", "type": now}] if now else [])]
+        instance = {"source_schema": "s", "source_name": "t", "index_columns": ["k"], "name": "i",
+                    "index_name": None}  # fmt: skip
+        registered = {"columns": [
+            {"column_name": "k", "column_type": "int", "source_type": "int"},
+            {"column_name": "c", "column_type": kind, "source_type": before},
+        ]}  # fmt: skip
+        change = {"source_schema": "s", "source_name": "t", "commit_lsn": "0x1", "operation": "DDL",
+                  "columns": columns, "is_dropped": False, "ddl_command": command}  # fmt: skip
+        calls.append(f"_plan_schema_changes({instance!r}, {registered!r}, [{change!r}])")
+    found = []
+    for plan in values(
+        story.target, [call.replace("None", "none").replace("False", "false") for call in calls]
+    ):
+        problem = plan["problem"] and plan["problem"]["number"]
+        found.append((None if problem else plan["columns"]["c"]["type"],
+                      plan["history"][0]["is_update"], problem))  # fmt: skip
+    assert found == [tuple(case[4:]) for case in PLANS]
+
+
+def test_a_dropped_key_column_stops(story: Story) -> None:
+    instance = {
+        "source_schema": "s",
+        "source_name": "t",
+        "index_columns": ["k"],
+        "index_name": "u_k",
+    }
+    registered = {"columns": [{"column_name": "k", "column_type": "int", "source_type": "int"}]}
+    texts = []
+    for columns, command in (
+        ([{"name": "c", "type": "int"}], ""),
+        ([{"name": "k", "type": "int"}], "drop index u_k on t"),
+    ):
+        change = {"source_schema": "s", "source_name": "t", "commit_lsn": "0x1", "operation": "DDL",
+                  "columns": columns, "is_dropped": 0, "ddl_command": command}  # fmt: skip
+        texts.append(f"_plan_schema_changes({instance!r}, {registered!r}, [{change!r}])")
+    assert [plan["problem"]["number"] for plan in values(story.target, texts)] == [22983, 22979]
+
+
+def test_a_late_instance_from_the_log_start_is_as_if_it_had_been_there(story: Story) -> None:
+    late = replace(NOTES, capture_instance="notes_late")
+    put_models(story.target, [late], capture_from="log_start")
+    story.log.commit(("INSERT", "notes", {"id": 9, "text": "nine"}))
+    story.log.land(story.target)
+    story.target.run()
+    assert story.target.changes(late) == story.target.changes(NOTES)
+    found = ends(story.target)
+    assert found["notes_late"] == found["dbo_notes"]
+    assert history(story.target, "notes_late") == history(story.target, "dbo_notes")
+
+
+EDITS = {
+    22930: {"columns": (*NOTES.columns, ("extra", "int"))},
+    22983: {"index_columns": ("text",)},
+}
+
+
+@pytest.mark.parametrize("number", EDITS)
+def test_an_edited_model_is_caught_before_a_row_is_written(story: Story, number: int) -> None:
+    target = story.target
+    before = target.sql("select count(*) from {schema}.dbo_notes_ct")[0][0]
+    target.project.write("models/instances.yml", instance_yaml([replace(NOTES, **EDITS[number])]))
+    story.log.commit(("INSERT", "notes", {"id": 20, "text": "x"}))
+    story.log.land(target)
+    result = target.project.dbt("run")
+    assert not result.success and f"CDC {number}: the " in result.output
+    assert "were edited: it captures (" in result.output
+    assert target.sql("select count(*) from {schema}.dbo_notes_ct")[0][0] == before
+    target.project.write("models/instances.yml", instance_yaml([NOTES]))
+    target.run()
+    assert target.sql("select count(*) from {schema}.dbo_notes_ct")[0][0] > before
+
+
+def test_three_instances_and_roles_are_refused(story: Story) -> None:
+    target = story.target
+    many = replace(NOTES, capture_instance="notes_third")
+    put_models(target, [many])
+    result = target.project.dbt("run", "--select", "notes_third_ct")
+    assert "CDC 22962: table dbo.notes has 3 capture instances" in result.output
+    put_models(target, [replace(many, source_name="others")], role_name="readers")
+    refuse = {"cdc_log_model": "raw_log", "cdc_role_gating": "refuse"}
+    result = target.project.dbt("run", "--select", "notes_third_ct", vars=refuse)
+    assert "CDC 22938: " in result.output and "cdc_role_gating: accept" in result.output
+    target.run("--select", "notes_third_ct", vars={**refuse, "cdc_role_gating": "accept"})
+    for suffix in ("sql", "yml"):
+        (target.project.folder / f"models/notes_third_ct.{suffix}").unlink()
+
+
+def test_a_deleted_model_is_reported_and_its_instance_ends(story: Story) -> None:
+    target, log = story.target, story.log
+    for suffix in ("sql", "yml"):
+        (target.project.folder / f"models/notes_late_ct.{suffix}").unlink()
+    end = ends(target)["dbo_notes"][1]
+    log.commit(("INSERT", "notes", {"id": 30, "text": "x"}))
+    log.land(target)
+    for _ in range(2):
+        assert "capture instance 'notes_late' has no model any more" in target.run().output
+    found = ends(target)
+    assert found["notes_late"][1] == end < found["dbo_notes"][1] == log.end
+    put_models(target, [replace(NOTES, capture_instance="notes_late")])
+    log.commit(("INSERT", "notes", {"id": 31, "text": "x"}))
+    log.land(target)
+    assert "capture instance 'notes_late' ended: its changes up to " + end in target.run().output
+    assert ends(target)["notes_late"][1] == end
+
+
+def test_the_last_instance_takes_the_jobs_with_it(story: Story) -> None:
+    target = story.target
+    for table in ("orders", "notes"):
+        result = operation(target, "disable_table", source_schema="dbo", source_name=table,
+                           capture_instance="all", dry_run=False)  # fmt: skip
+        assert result.success, result.output
+    for table in ("change_tables", "cdc_jobs", "lsn_time_mapping", "captured_columns"):
+        assert not target.sql(f"select * from {{schema}}.{table}")
+    assert not target.sql("select * from {schema}.is_cdc_enabled")[0].is_cdc_enabled
+    for number, given in {
+        22985: {"source_name": "orders", "capture_instance": "all"},
+        22963: {"source_name": "orders", "capture_instance": ""},
+    }.items():
+        result = operation(target, "disable_table", source_schema="dbo", dry_run=False, **given)
+        assert f"CDC {number}: " in result.output
+    # enabled again: later commits only
+    last = story.log.end
+    story.log.commit(("INSERT", "notes", {"id": 40, "text": "again"}))
+    story.log.land(target)
+    for path in (target.project.folder / "models").glob("*_ct.*"):
+        path.unlink()
+    again = replace(NOTES, capture_instance="notes_again")
+    target.project.write("models/instances.yml", instance_yaml([again]))
+    target.project.write("models/notes_again_ct.sql", "{{ dbt_cdc.change_table() }}\n")
+    target.run()
+    check(target, story.log, again, start=last)
+    assert len(target.sql("select * from {schema}.cdc_jobs")) == 2
+
+
+def ddl_window(log: Log) -> None:
+    """A type that widens, a change that one of two instances cannot follow, a TRUNCATE."""
+    shape = {**SHAPE, "customer": "nvarchar(200)"}
+    log.ddl("orders", "ALTER TABLE dbo.orders ALTER COLUMN customer nvarchar(200)", shape)
+    log.commit(("INSERT", "orders", order(21, customer="x" * 99)))
+    log.write("TRUNCATE", None, "orders")
+    log.commit(("INSERT", "orders", order(22)), ("INSERT", "notes", {"id": 22, "text": "t"}))
+    shape = {**shape, "note": "int"}
+    log.ddl("orders", "ALTER TABLE dbo.orders ALTER COLUMN note int", shape)
+    log.commit(("INSERT", "orders", order(23, note=5)))
+
+
+@pytest.mark.soak
+def test_a_window_with_ddl_that_dies_after_every_write(
+    make_project: Callable[..., Project],
+) -> None:
+    other = replace(OLD, capture_instance="orders_ids", columns=OLD_COLUMNS[:2])
+    instances = [OLD, other, NOTES]
+    found = []
+    for is_calm in (True, False):
+        target, log = Capture(make_project, instances), Log()
+        first_orders(log)
+        log.land(target)
+        target.run()
+        ddl_window(log)
+        log.land(target)
+        done: set[str] = set()
+        for _ in range(60):
+            with dying_at(
+                lambda sql, done=done, calm=is_calm: not calm and sql not in done
+            ) as writes:
+                is_complete = target.project.dbt("run").success
+            if set(writes) <= done or is_calm:
+                break
+            done |= set(writes)
+        assert is_complete
+        found.append([
+            (ends(target), history(target, i.capture_instance), types(target, i.capture_instance),
+             target.changes(i)) for i in instances
+        ])  # fmt: skip
+    assert found[0] == found[1]
+    assert found[0][0][0]["dbo_orders"][1] < found[0][0][0]["orders_ids"][1]
