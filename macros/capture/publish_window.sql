@@ -3,13 +3,16 @@
 {% macro _publish_window(window) %}
     {% do dbt_cdc._enter_phase(7) %}
     {% do dbt_cdc._announce_new_instances(window) %}
-    {% do run_query(dbt_cdc._publish_mapping_sql(window)) %}
-    {% do dbt_cdc._publish_heartbeat(window) %}
+    {% if dbt_cdc._capture_instances() %}
+        {% do run_query(dbt_cdc._publish_mapping_sql(window)) %}
+        {% do dbt_cdc._publish_heartbeat(window) %}
+    {% endif %}
     {% for instance in dbt_cdc._capture_instances().values() %}
         {% if dbt_cdc._instance_window(instance, window).is_backfill %}
             {% do run_query(dbt_cdc._backfill_mapping_sql(instance, window)) %}
         {% endif %}
     {% endfor %}
+    {% do dbt_cdc._publish_versions(window) %}
     {% do dbt_cdc._publish_validity_intervals(window.to_lsn) %}
     {% do dbt_cdc._enter_phase(8) %}
     {% do dbt_cdc._log_line('published up to ' ~ window.to_lsn) %}
@@ -56,14 +59,14 @@
 
 {#- Whether an array of source tables names a captured one. -#}
 {% macro _is_captured_in(tables) -%}
-    arrays_overlap({{ tables }}, array(
+    arrays_overlap({{ tables }}, cast(array(
         {%- for instance in dbt_cdc._capture_instances().values() %}
         named_struct(
             'source_schema', {{ dbt_cdc._literal(instance.source_schema) }},
             'source_name', {{ dbt_cdc._literal(instance.source_name) }}
         ){{ ',' if not loop.last }}
         {%- endfor %}
-    ))
+    ) as array<struct<source_schema: string, source_name: string>>))
 {%- endmacro %}
 
 

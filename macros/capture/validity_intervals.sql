@@ -20,6 +20,9 @@
             ) %}
         {% endif %}
     {% endfor %}
+    {% if not state.high_end %}
+        {% do state.update(scanned_lsn=dbt_cdc._tracking_state().scanned_lsn) %}
+    {% endif %}
     {% do return(state) %}
 {% endmacro %}
 
@@ -67,7 +70,7 @@
             {% set intervals = dbt_cdc._with_times(dbt_cdc._fetch(
                 dbt_cdc._intervals_sql(state.high_end or dbt_cdc._zero_lsn())
             ), state) %}
-            {% do shown.update(is_settled=(intervals == shown.intervals)) %}
+            {% do shown.update(is_settled=(not intervals or intervals == shown.intervals)) %}
             {% if not shown.is_settled %}
                 {% set high_end = intervals[0].high_end %}
                 {% do dbt_cdc._replace_view(
