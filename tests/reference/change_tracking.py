@@ -112,8 +112,8 @@ class ChangeTracking:
         self.events.setdefault(table.table, []).extend(event for _, event in found)
 
     def changes(self, table: TrackedTable, last_sync: int | None) -> list[tuple[Any, ...]]:
-        """CHANGETABLE(CHANGES ...): (version, creation version, operation, column ids, context, key)
-        by key, of versions that are still kept."""
+        """CHANGETABLE(CHANGES ...): (version, creation version, operation, column ids, context,
+        key) by key, of versions that are still kept."""
         baseline = max(last_sync or 0, self.min_valid[table.table])
         histories: dict[Key, list[Event]] = {}
         for event in self.events.get(table.table, []):
@@ -174,12 +174,13 @@ def key_events(
             for name, data_type in table.columns
             if name in image
         }
-        for image in (parse_json(record.before_image or "{}"), parse_json(record.after_image or "{}"))
+        for image in (
+            parse_json(record.before_image or "{}"),
+            parse_json(record.after_image or "{}"),
+        )
     )
     after = {**before, **after} if record.operation == "UPDATE" else after
-    old, new = (
-        tuple(image.get(name) for name in table.primary_key) for image in (before, after)
-    )
+    old, new = (tuple(image.get(name) for name in table.primary_key) for image in (before, after))
     if record.operation == "INSERT":
         return [("I", new, None)]
     if record.operation == "DELETE":

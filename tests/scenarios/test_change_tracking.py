@@ -84,7 +84,9 @@ def story(make_project: Callable[..., Project]) -> Story:
         ("DELETE", "Items", item(12)),
     )
     commit(
-        ("DELETE", "Items", item(2)), ("INSERT", "Items", None, item(2)), ("DELETE", "Items", item(2))
+        ("DELETE", "Items", item(2)),
+        ("INSERT", "Items", None, item(2)),
+        ("DELETE", "Items", item(2)),
     )
     commit(
         ("INSERT", "employees", None, employee(3, "y", "first"), "0x0A"),
@@ -136,7 +138,9 @@ def test_g36_delete_then_insert_is_an_update_of_all_columns(story: Story) -> Non
 
 
 def test_g37_a_version_of_a_database_that_was_restored(story: Story) -> None:
-    with pytest.raises(Exception, match="CDC 313: last_sync_version 100 is above the current version 15"):
+    with pytest.raises(
+        Exception, match="CDC 313: last_sync_version 100 is above the current version 15"
+    ):
         story.tracking.asked(ITEMS, 100)
     assert story.tracking.asked(ITEMS, 100, allow_stale=True) == []
 

@@ -18,6 +18,7 @@ ITEMS, NOTES = (
     for name in ("items", "notes")
 )
 TABLES = [ITEMS, NOTES]
+FAILED = "CDC 22123: the rows could not be removed"
 START = datetime(2024, 5, 1, tzinfo=UTC)
 
 
@@ -41,7 +42,9 @@ class Story:
         self.reference.follow(self.writer.records)
 
     def fail(self, operation: str, **arguments: object) -> str:
-        result = self.tracking.project.dbt("run-operation", operation, "--args", json.dumps(arguments))
+        result = self.tracking.project.dbt(
+            "run-operation", operation, "--args", json.dumps(arguments)
+        )
         assert not result.success
         assert "\tat " not in result.output
         return result.output
@@ -58,7 +61,9 @@ class Story:
         }  # fmt: skip
 
     def commits(self) -> list[int]:
-        return sorted(r[0] for r in self.tracking.sql("select commit_ts from {schema}.syscommittab"))
+        return sorted(
+            r[0] for r in self.tracking.sql("select commit_ts from {schema}.syscommittab")
+        )
 
     def settings(self) -> tuple[int, int]:
         (row,) = self.tracking.sql("select * from {schema}.change_tracking_databases")
@@ -75,7 +80,9 @@ class Story:
                     self.reference.changes(table, last_sync)
                 )
             if low:
-                text = f"CDC 313: last_sync_version {low - 1} is below the minimum valid version {low}"
+                text = (
+                    f"CDC 313: last_sync_version {low - 1} is below the minimum valid version {low}"
+                )
                 with pytest.raises(Exception, match=text):
                     self.tracking.asked(table, low - 1)
 
@@ -90,8 +97,12 @@ def story(make_project: Callable[..., Project]) -> Story:
 
 def test_one_table_fails_and_holds_the_hardened_version_back(story: Story) -> None:
     tracking = story.tracking
-    assert "give a whole number from 1" in story.fail("set_change_tracking", change_retention="0 days")
-    shown = tracking.operation("set_change_tracking", change_retention="3 hours", auto_cleanup=False)
+    assert "give a whole number from 1" in story.fail(
+        "set_change_tracking", change_retention="0 days"
+    )
+    shown = tracking.operation(
+        "set_change_tracking", change_retention="3 hours", auto_cleanup=False
+    )
     assert "HOURS" in shown
     assert "auto cleanup is off" in tracking.operation("change_tracking_cleanup", auto=True)
     assert story.commits() == list(range(1, 11))
@@ -128,7 +139,7 @@ def test_the_next_cleanup_finishes(story: Story) -> None:
         " end_time >= start_time from {schema}.mschange_tracking_history order by start_time"
     )
     assert [tuple(row) for row in history] == [
-        ("change_tracking_dbo_items", "dbo.items", 0, 6, "CDC 22123: the rows could not be removed", True),
+        ("change_tracking_dbo_items", "dbo.items", 0, 6, FAILED, True),
         ("change_tracking_dbo_notes", "dbo.notes", 3, 6, None, True),
         ("change_tracking_dbo_items", "dbo.items", 3, 6, None, True),
         ("syscommittab", None, 6, 6, None, True),
@@ -153,8 +164,9 @@ def test_g38_what_a_flush_prints(story: Story) -> None:
     ]
     assert story.kept() == {"items": [7, 9], "notes": [10]}
     assert story.settings() == (8, 6)
-    assert "CDC 22105: change tracking is not enabled on table 'dbo.x': it is on dbo.items, dbo.notes" in (
-        story.fail("flush_ct_internal_table_on_demand", table="dbo.x")
+    assert (
+        "CDC 22105: change tracking is not enabled on table 'dbo.x': it is on dbo.items, dbo.notes"
+        in (story.fail("flush_ct_internal_table_on_demand", table="dbo.x"))
     )
     tracking.operation("change_tracking_cleanup")
     assert story.settings() == (8, 8)
@@ -187,10 +199,14 @@ def test_a_cleanup_that_dies_anywhere_is_finished_by_the_next(
         story.run([24 * number + hour for hour in (0, 0.1, 2, 2.1)])
         left = iter(range(number - 1))
         with dying_at(lambda _, left=left: next(left, None) is None):
-            assert not story.tracking.project.dbt("run-operation", "change_tracking_cleanup").success
+            assert not story.tracking.project.dbt(
+                "run-operation", "change_tracking_cleanup"
+            ).success
         for table in TABLES:
             low = story.tracking.value(f"change_tracking_min_valid_version('{table.table}')")
-            story.reference.min_valid[table.table] = max(low, story.reference.min_valid[table.table])
+            story.reference.min_valid[table.table] = max(
+                low, story.reference.min_valid[table.table]
+            )
         story.check()
         story.tracking.operation("change_tracking_cleanup")
         invalid = story.reference.clean_up(timedelta(hours=1))
