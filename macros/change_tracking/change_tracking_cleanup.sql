@@ -1,7 +1,7 @@
-{#- Run-operation, the cleanup of change tracking: versions older than the retention become invalid, then
-    the side tables lose their rows, then, when all have, syscommittab. Readers of an invalid version get
-    CDC 313 before any row goes; each step can be repeated. `auto`: as the agent calls it, only where auto
-    cleanup is on. -#}
+{#- Run-operation, the cleanup of change tracking: versions older than the retention become invalid,
+    then the side tables lose their rows, then, when all have, syscommittab. Readers of an invalid
+    version get CDC 313 before any row goes; each step can be repeated. `auto`: as the agent calls
+    it, only where auto cleanup is on. -#}
 {% macro change_tracking_cleanup(dry_run=false, auto=false, compact=true) %}
     {% do dbt_cdc._declare_state() %}
     {% if execute %}
@@ -42,15 +42,16 @@
         settings.invalid_cleanup_version,
     ] | max %}
     {% set tables = [] %}
-    {% for row in dbt_cdc._read_tracking(state.scanned_lsn).tables.values() %}
+    {% for name, row in dbt_cdc._read_tracking(state.scanned_lsn).tables.items()
+        if name in dbt_cdc._tracked_tables() or load_cached_relation(row.relation) is not none %}
         {% do tables.append(dict(row, mark=[version, row.min_valid_version | int] | max)) %}
     {% endfor %}
     {% do return({'version': version, 'tables': tables, 'scanned_lsn': state.scanned_lsn}) %}
 {% endmacro %}
 
 
-{#- Everything before the first version within the retention. Not the clock counts but the last commit:
-    where tracking stalls, nothing more goes. -#}
+{#- Everything before the first version within the retention. Not the clock counts but the last
+    commit: where tracking stalls, nothing more goes. -#}
 {% macro _invalid_version_sql(state, settings) -%}
     {%- set minutes = settings.retention_period * {1: 1, 2: 60, 3: 1440}[settings.retention_period_units] -%}
     {%- set commits -%}

@@ -1,5 +1,5 @@
-{#- The id of a tracked table's column, its place among the columns; none where there is none such. A
-    value. -#}
+{#- The id of a tracked table's column, its place among the columns; none where there is none such.
+    A value. -#}
 {% macro change_tracking_column_id(table, column_name) %}
     {% if not execute %}
         {% do return(1) %}

@@ -1,5 +1,5 @@
-{#- The version of the last published transaction that has changed a tracked table; none where change
-    tracking has published nothing. A value at run time. -#}
+{#- The version of the last published transaction that has changed a tracked table; none where
+    change tracking has published nothing. A value at run time. -#}
 {% macro change_tracking_current_version() %}
     {% do dbt_cdc._declare_state() %}
     {% if not execute %}

@@ -1,4 +1,5 @@
-{#- SQL: whether a column id (a number, or SQL) is in sys_change_columns (SQL); NULL means all columns. -#}
+{#- SQL: whether a column id (a number, or SQL) is in sys_change_columns (SQL); NULL means all
+    columns. -#}
 {% macro change_tracking_is_column_in_mask(column_id, mask) -%}
     {%- if mask is none -%}
     true

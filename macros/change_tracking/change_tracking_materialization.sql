@@ -1,5 +1,6 @@
-{#- Appends the window's rows once, whatever happens, as a change table's materialization does: the guard
-    sees versions of the window that are already there. Made if it is missing and never replaced. -#}
+{#- Appends the window's rows once, whatever happens, as a change table's materialization does: the
+    guard sees versions of the window that are already there. Made if it is missing and never
+    replaced. -#}
 {% materialization change_tracking_table, default %}
     {% set relation = this.incorporate(type='table') %}
     {% set tracked = dbt_cdc._tracked_table(model) %}

@@ -1,5 +1,5 @@
-{#- The smallest last_sync_version of a table that can be answered; none for a table that is not tracked.
-    A value at run time. -#}
+{#- The smallest last_sync_version of a table that can be answered; none for a table that is not
+    tracked. A value at run time. -#}
 {% macro change_tracking_min_valid_version(table) %}
     {% do dbt_cdc._declare_state() %}
     {% if not execute %}

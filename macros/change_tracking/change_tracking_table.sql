@@ -1,5 +1,6 @@
-{#- The body of a tracked table's model, its side table: which keys the transactions of the scan window
-    have changed. Its YAML says what is tracked; docs/change-tracking.md tells how it is read. -#}
+{#- The body of a tracked table's model, its side table: which keys the transactions of the scan
+    window have changed. Its YAML says what is tracked; docs/change-tracking.md tells how it is
+    read. -#}
 {% macro change_tracking_table() -%}
     {{ config(materialized='change_tracking_table', full_refresh=false) }}
     {%- set log = dbt_cdc._log_relation() %}
@@ -17,8 +18,8 @@ select 1 as placeholder
 
 
 {#- A side table's columns before those of the key: name -> type. `sys_change_existed` tells whether
-    the row was there before the transaction. `sys_change_columns` has a bit for each column id, 56 in a
-    number; NULL are all columns. -#}
+    the row was there before the transaction. `sys_change_columns` has a bit for each column id, 56
+    in a number; NULL are all columns. -#}
 {% macro _side_columns() %}
     {% do return({
         'sys_change_version': 'bigint',

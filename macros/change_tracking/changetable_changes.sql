@@ -1,6 +1,6 @@
 {#- CHANGETABLE(CHANGES ...), to be used after `from`: one row for each key that changed after
-    `last_sync_version`, up to the last published version; NULL gives all that are kept. A version that is
-    too old, or that was never published, is an error unless `allow_stale`. -#}
+    `last_sync_version`, up to the last published version; NULL gives all that are kept. A version
+    that is too old, or that was never published, is an error unless `allow_stale`. -#}
 {% macro changetable_changes(table, last_sync_version, allow_stale=false) -%}
     {%- do dbt_cdc._declare_state() -%}
     {%- if execute -%}
@@ -34,9 +34,10 @@
 {% endmacro %}
 
 
-{#- One pass over the versions after the baseline: a window over each key in the order of versions gives
-    its last row, whether it was there at the baseline, and the columns of all its updates. The bounds are
-    literals once Spark has planned the query, so files of other versions are skipped. -#}
+{#- One pass over the versions after the baseline: a window over each key in the order of versions
+    gives its last row, whether it was there at the baseline, and the columns of all its updates.
+    The bounds are literals once Spark has planned the query, so files of other versions are
+    skipped. -#}
 {% macro _changes_sql(tracked, last_sync_version, allow_stale) -%}
     {%- set key = dbt_cdc._key_names(tracked) -%}
     {%- set baseline = 'greatest(coalesce(' ~ last_sync_version ~ ', 0), '
@@ -100,7 +101,8 @@
 {% endmacro %}
 
 
-{#- SQL Server's layout: four bytes of zeros, then of each changed column the id, lowest byte first. -#}
+{#- SQL Server's layout: four bytes of zeros, then of each changed column the id, lowest byte first.
+    -#}
 {% macro _change_columns(tracked) -%}
     {%- if tracked.tracks_columns -%}
     case

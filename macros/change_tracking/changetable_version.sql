@@ -1,5 +1,5 @@
-{#- CHANGETABLE(VERSION ...), to be used after `from`: of one key, the version and context of its last
-    change; a key that has not changed has NULL, one that was deleted last gives no row. -#}
+{#- CHANGETABLE(VERSION ...), to be used after `from`: of one key, the version and context of its
+    last change; a key that has not changed has NULL, one that was deleted last gives no row. -#}
 {% macro changetable_version(table, primary_key_values) -%}
     {%- do dbt_cdc._declare_state() -%}
     {%- if execute -%}
@@ -16,7 +16,8 @@
 {%- endmacro %}
 
 
-{#- The values as SQL, in the key's order. Given as a dictionary, in any order, or a list in the key's. -#}
+{#- The values as SQL, in the key's order. Given as a dictionary, in any order, or a list in the
+    key's. -#}
 {% macro _key_literals(tracked, values) %}
     {% set names = tracked.index_columns %}
     {% set values = values if values is mapping or (values is sequence and values is not string)

@@ -1,6 +1,6 @@
-{#- Removes the invalid rows of side tables, one table after the other: whole files where all their rows go
-    (docs/decisions/0005). Each gets `removed_rows`: how many, or 'failed', which is written down and
-    stops no other. -#}
+{#- Removes the invalid rows of side tables, one table after the other: whole files where all their
+    rows go (docs/decisions/0005). Each gets `removed_rows`: how many, or 'failed', which is written
+    down and stops no other. -#}
 {% macro _clean_side_tables(tables, version, is_job=true) %}
     {% set clean = [] %}
     {% for table in tables %}
@@ -26,7 +26,8 @@
 {% endmacro %}
 
 
-{#- Removes rows up to `mark`: how many, or 'failed'. What was done goes into mschange_tracking_history. -#}
+{#- Removes rows up to `mark`: how many, or 'failed'. What was done goes into
+    mschange_tracking_history. -#}
 {% macro _clean_versions(relation, column, mark, table_name=none) %}
     {% set condition = column ~ ' <= ' ~ mark %}
     {% set started = modules.datetime.datetime.now(modules.pytz.utc) %}

@@ -1,6 +1,6 @@
-{#- Run-operation (alter table ... disable change_tracking): drops the side table, the functions and the
-    row in change_tracking_tables. Unless `dry_run` is false it only prints what it would do. Enabled
-    again, the table begins anew. -#}
+{#- Run-operation (alter table ... disable change_tracking): drops the side table, the functions and
+    the row in change_tracking_tables. Unless `dry_run` is false it only prints what it would do.
+    Enabled again, the table begins anew. -#}
 {% macro disable_change_tracking(source_schema, source_name, dry_run=true) %}
     {% do dbt_cdc._declare_state() %}
     {% if execute %}

@@ -1,6 +1,7 @@
-{#- Run-operation (alter table ... enable change_tracking): prints the SQL and the YAML of the model that
-    tracks a table, ready to paste. It changes nothing: the next run of the model does. Columns are those
-    of the table's last DDL record in the log that lists them, else those of its images. -#}
+{#- Run-operation (alter table ... enable change_tracking): prints the SQL and the YAML of the model
+    that tracks a table, ready to paste. It changes nothing: the next run of the model does. Columns
+    are those of the table's last DDL record in the log that lists them, else those of its images.
+    -#}
 {% macro enable_change_tracking(
     source_schema, source_name, primary_key, track_columns_updated=false, dry_run=true
 ) %}

@@ -1,5 +1,5 @@
-{#- Run-operation (sys.sp_flush_commit_table_on_demand): removes at most `numrows` transactions, the oldest
-    first, that all side tables are clean of. -#}
+{#- Run-operation (sys.sp_flush_commit_table_on_demand): removes at most `numrows` transactions, the
+    oldest first, that all side tables are clean of. -#}
 {% macro flush_commit_table_on_demand(numrows=100000, dry_run=false) %}
     {% do dbt_cdc._declare_state() %}
     {% if execute %}

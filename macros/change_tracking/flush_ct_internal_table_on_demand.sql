@@ -1,4 +1,5 @@
-{#- Run-operation (sys.sp_flush_CT_internal_table_on_demand): cleans the side table of one tracked table. -#}
+{#- Run-operation (sys.sp_flush_CT_internal_table_on_demand): cleans the side table of one tracked
+    table. -#}
 {% macro flush_ct_internal_table_on_demand(table, dry_run=false) %}
     {% do dbt_cdc._declare_state() %}
     {% if execute %}

@@ -53,8 +53,8 @@
 {%- endmacro %}
 
 
-{#- An update's columns as bits of their ids, 56 in a number; NULL where it has changed all that are not
-    of the key at once. -#}
+{#- An update's columns as bits of their ids, 56 in a number; NULL where it has changed all that are
+    not of the key at once. -#}
 {% macro _updated_columns(tracked) -%}
     {%- if tracked.tracks_columns -%}
         {%- set parts, alls, others = [], [], [0] -%}

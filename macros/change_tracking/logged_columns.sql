@@ -25,7 +25,8 @@
 {% endmacro %}
 
 
-{#- The keys of JSON objects in the order of the first one, each with a type that holds its values. -#}
+{#- The keys of JSON objects in the order of the first one, each with a type that holds its values.
+    -#}
 {% macro _columns_of_images(images) %}
     {% set types = {} %}
     {% for image in images if image %}

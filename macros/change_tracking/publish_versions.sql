@@ -1,6 +1,7 @@
-{#- Publication of change tracking: the window's transactions into syscommittab, then the view of versions.
-    Each step can be repeated; readers see the window with the last one. Validity intervals follow, and
-    say how far the log is scanned where there are any: a run that dies in between publishes again. -#}
+{#- Publication of change tracking: the window's transactions into syscommittab, then the view of
+    versions. Each step can be repeated; readers see the window with the last one. Validity
+    intervals follow, and say how far the log is scanned where there are any: a run that dies in
+    between publishes again. -#}
 {% macro _publish_versions(window) %}
     {% if dbt_cdc._tracked_tables() %}
         {% set target = dbt_cdc._state_relation('syscommittab') %}
@@ -53,8 +54,8 @@
 {% endmacro %}
 
 
-{#- Replaces the view from the tables, and again until it shows what they hold: a cleanup or another run
-    may have moved them in between. No end in it moves back. -#}
+{#- Replaces the view from the tables, and again until it shows what they hold: a cleanup or another
+    run may have moved them in between. No end in it moves back. -#}
 {% macro _publish_tracking_versions(scanned_lsn) %}
     {% set view, shown = dbt_cdc._tracking_versions(), {} %}
     {% for attempt in range(5) %}

@@ -1,6 +1,6 @@
-{#- Enters new tracked tables into change_tracking_tables, beginning after the last published position, or
-    after a window that was opened without them. A table whose model was away while windows were published
-    begins anew. Gives what `_window_versions` needs. -#}
+{#- Enters new tracked tables into change_tracking_tables, beginning after the last published
+    position, or after a window that was opened without them. A table whose model was away while
+    windows were published begins anew. Gives what `_window_versions` needs. -#}
 {% macro _register_tracked_tables(state, window) %}
     {% if not dbt_cdc._tracked_tables() %}
         {% do return(none) %}
@@ -83,7 +83,8 @@
 {% endmacro %}
 
 
-{#- A key is fixed; columns may follow after those that there are, for their places are their ids. -#}
+{#- A key is fixed; columns may follow after those that there are, for their places are their ids.
+    -#}
 {% macro _check_tracked_edit(tracked, registered) %}
     {% set names = tracked.all_columns | map(attribute='name') | list %}
     {% set who = 'change tracking of table ' ~ tracked.table %}

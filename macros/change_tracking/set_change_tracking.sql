@@ -1,5 +1,5 @@
-{#- Run-operation (alter database ... set change_tracking): the retention, e.g. '2 days', and whether the
-    agent cleans up by itself. What is not given stays. -#}
+{#- Run-operation (alter database ... set change_tracking): the retention, e.g. '2 days', and
+    whether the agent cleans up by itself. What is not given stays. -#}
 {% macro set_change_tracking(change_retention=none, auto_cleanup=none, dry_run=false) %}
     {% do dbt_cdc._declare_state() %}
     {% if execute %}
@@ -49,7 +49,8 @@
 {% endmacro %}
 
 
-{#- The row of change_tracking_databases, or before the first tracked table SQL Server's defaults. -#}
+{#- The row of change_tracking_databases, or before the first tracked table SQL Server's defaults.
+    -#}
 {% macro _tracking_settings() %}
     {% for row in dbt_cdc._fetch(
         'select * from ' ~ dbt_cdc._state_relation('change_tracking_databases') ~ ' limit 1'

@@ -1,6 +1,6 @@
-{#- The rows of one side table in one window: what each transaction has done to each key. Records become
-    events of keys; an update of the key is the delete of one and the insert of another. All events of a
-    key in a transaction give one row. -#}
+{#- The rows of one side table in one window: what each transaction has done to each key. Records
+    become events of keys; an update of the key is the delete of one and the insert of another. All
+    events of a key in a transaction give one row. -#}
 {% macro _tracked_rows(tracked, window, log) -%}
 {%- set keys = [] -%}
 {%- set key = [] -%}
@@ -19,7 +19,8 @@ records as (
 read as (
     select
         *,
-        {{ dbt_cdc._indent(dbt_cdc._read_images(tracked), 8) }} as images
+        {{ dbt_cdc._indent(dbt_cdc._read_images(tracked).replace(
+            'meta.cdc.before_image', 'meta.change_tracking.before_image'), 8) }} as images
     from records
 ),
 

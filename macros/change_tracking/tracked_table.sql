@@ -1,6 +1,6 @@
-{#- What a model's YAML says of its tracked table, completed and checked: a capture instance as far as
-    reading the log goes. `columns` are the source's in their order, which gives the column ids; where
-    updated columns are not tracked, only the key is read. -#}
+{#- What a model's YAML says of its tracked table, completed and checked: a capture instance as far
+    as reading the log goes. `columns` are the source's in their order, which gives the column ids;
+    where updated columns are not tracked, only the key is read. -#}
 {% macro _tracked_table(node) %}
     {% set meta = node.config.meta.get('change_tracking') or {} %}
     {% do dbt_cdc._check_tracking_meta(node, meta) %}

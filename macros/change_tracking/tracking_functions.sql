@@ -1,5 +1,5 @@
-{#- The persistent functions of change tracking, for anyone with a SQL prompt. They are made before the
-    publication in which a table first appears. -#}
+{#- The persistent functions of change tracking, for anyone with a SQL prompt. They are made before
+    the publication in which a table first appears. -#}
 {% macro _create_tracking_functions(tables) %}
     {% set names = [] %}
     {% if tables and var('cdc_persistent_functions', true) %}

@@ -1,6 +1,6 @@
-{#- What is published of change tracking: {current_version, scanned_lsn, min_valid_versions: {schema.table:
-    version}}. Read from literals of a view of one row; where somebody dropped the view, from the tables.
-    Nothing is published (current_version none) before the first window. -#}
+{#- What is published of change tracking: {current_version, scanned_lsn, min_valid_versions:
+    {schema.table: version}}. Read from literals of a view of one row; where somebody dropped the
+    view, from the tables. Nothing is published (current_version none) before the first window. -#}
 {% macro _tracking_state() %}
     {% set view = dbt_cdc._tracking_versions() %}
     {% if load_cached_relation(view) is not none %}
@@ -40,9 +40,9 @@
 {% endmacro %}
 
 
-{#- What change_tracking_tables holds, and the last version at or before an LSN: {tables: {name of the side
-    table: row}, version}. Where a cleanup has taken the transactions up to the LSN, the first one that it
-    has left tells. -#}
+{#- What change_tracking_tables holds, and the last version at or before an LSN: {tables: {name of
+    the side table: row}, version}. Where a cleanup has taken the transactions up to the LSN, the
+    first one that it has left tells. -#}
 {% macro _read_tracking(lsn) %}
     {% set table = dbt_cdc._state_relation('change_tracking_tables') %}
     {% set declared = dbt_cdc._tracked_tables() %}

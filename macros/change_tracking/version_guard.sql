@@ -1,5 +1,6 @@
-{#- The check of a baseline against what is published: a relation that is always empty, or the error. It
-    reads literals of a view, so it is decided while the query is planned (docs/decisions/0002). -#}
+{#- The check of a baseline against what is published: a relation that is always empty, or the
+    error. It reads literals of a view, so it is decided while the query is planned
+    (docs/decisions/0002). -#}
 {% macro _version_guard(tracked, last_sync_version, allow_stale) -%}
     {{ dbt_cdc._tracking_versions() }} as versions
     where

@@ -1,9 +1,10 @@
-{#- Versions: one for each committed transaction that has changed a tracked table, in commit order. A
-    window's are counted from what was published before it and written down in scan_transactions, so they
-    come out the same in every run that takes the window up. -#}
+{#- Versions: one for each committed transaction that has changed a tracked table, in commit order.
+    A window's are counted from what was published before it and written down in scan_transactions,
+    so they come out the same in every run that takes the window up. -#}
 
-{#- {base, tables, truncated, published}: the last version before the window; the tables that it tracks,
-    by the names of their side tables; their TRUNCATEs; what was published when the run began. -#}
+{#- {base, tables, truncated, published}: the last version before the window; the tables that it
+    tracks, by the names of their side tables; their TRUNCATEs; what was published when the run
+    began. -#}
 {% macro _window_versions(window, published, read) %}
     {% set tables = {} %}
     {% for name, row in read.tables.items()

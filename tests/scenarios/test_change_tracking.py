@@ -117,6 +117,15 @@ def test_g33_baselines(story: Story) -> None:
     assert found == {12: ["U"], 8: ["I"], 15: []}
 
 
+def test_files_are_skipped_by_version(story: Story) -> None:
+    """The bounds are literals when Spark reads the side table."""
+    call = "changetable_changes_dbo_items(3)"
+    (plan,) = story.tracking.sql(f"explain select * from {{schema}}.{call}")
+    assert "GreaterThan(sys_change_version,3)" in plan[0]
+    assert "LessThanOrEqual(sys_change_version,15)" in plan[0]
+    assert "Subquery" not in plan[0]
+
+
 def test_g35_masks(story: Story) -> None:
     (row,) = (r for r in story.tracking.asked(WIDE, 3) if r.c1 == 7)
     assert row.sys_change_columns == "0x000000000B000000"
