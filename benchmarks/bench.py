@@ -23,6 +23,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "tests")]
 
+import change_tracking  # noqa: E402
 import harness  # noqa: E402
 import jobs  # noqa: E402
 import matplotlib  # noqa: E402
@@ -304,6 +305,7 @@ PARTS = {
     "queries": queries,
     "memory": memory,
     "instances": many_instances,
+    "change_tracking": change_tracking.changes,
     "cleanup": jobs.cleanup,
     "compaction": jobs.compaction,
     "agent": jobs.agent,

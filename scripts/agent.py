@@ -33,7 +33,8 @@ from dbt_commands import Dbt, problem, told
 LONGEST_PAUSE = 300.0  # seconds between two tries while scans fail
 IDLE_POLL = 5  # seconds between two looks for requests while the capture job is stopped
 SOCKET = "agent.sock"  # in dbt's target folder
-SELECTED = "+config.materialized:change_table"
+SELECTED = "+config.materialized:change_table +config.materialized:change_tracking_table"
+TRACKING_CLEANUP_MINUTES = 30
 log = logging.getLogger("agent")
 
 
@@ -57,6 +58,9 @@ class Agent:
         self.scheduler.add_job(self._begin, id="poll")
         self.scheduler.add_job(
             self.clean_up, CronTrigger.from_crontab(self.cleanup_at, timezone.utc), id="cleanup"
+        )
+        self.scheduler.add_job(
+            self.clean_up_tracking, "interval", minutes=TRACKING_CLEANUP_MINUTES, id="tracking"
         )
         self.scheduler.start()
 
@@ -168,6 +172,16 @@ class Agent:
             log.info("cleanup: done, %.1f s", time.monotonic() - started)
         else:
             log.error("cleanup: %s", problem(lines))
+
+    def clean_up_tracking(self) -> None:
+        """Auto cleanup of change tracking, where it is on."""
+        started = time.monotonic()
+        arguments = ["--args", json.dumps({"auto": True})]
+        result, lines = self._dbt("run-operation", "dbt_cdc.change_tracking_cleanup", *arguments)
+        if not result.success:
+            log.error("change tracking cleanup: %s", problem(lines))
+        elif any(" up to version " in line for line in lines):
+            log.info("change tracking cleanup: done, %.1f s", time.monotonic() - started)
 
     def _dbt(self, *arguments: str) -> tuple[Any, list[str]]:
         result, lines = self.dbt.run(*arguments)

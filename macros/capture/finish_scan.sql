@@ -6,11 +6,17 @@
     {% set cache = dbt_cdc._invocation_cache() %}
     {% set captured = cache.setdefault('captured', {}) %}
     {% do captured.update({instance.name | lower: true}) %}
-    {% if captured | length == dbt_cdc._capture_instances() | length
+    {% if captured | length == dbt_cdc._participants() | length
         and cache.setdefault('publisher', instance.name) == instance.name %}
         {% do dbt_cdc._publish_window(cache.window) %}
         {% do cache.update(is_published=true) %}
     {% endif %}
+{% endmacro %}
+
+
+{#- Who has to capture a window before it is published: capture instances and tracked tables, by name. -#}
+{% macro _participants() %}
+    {% do return(dict(dbt_cdc._capture_instances(), **dbt_cdc._tracked_tables())) %}
 {% endmacro %}
 
 
@@ -39,7 +45,7 @@
         'select distinct capture_instance from ' ~ progress
         ~ " where window_to_lsn = '" ~ window.to_lsn ~ "'"
     ) | map(attribute='capture_instance') | list %}
-    {% set missing = dbt_cdc._capture_instances().keys() | reject('in', done) | sort %}
+    {% set missing = dbt_cdc._participants().keys() | reject('in', done) | sort %}
     {% if missing %}
         {% do dbt_cdc._log_line(
             'the window up to ' ~ window.to_lsn ~ ' stays open: '

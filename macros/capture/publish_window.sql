@@ -4,14 +4,17 @@
     {% do dbt_cdc._enter_phase(7) %}
     {% do dbt_cdc._announce_new_instances(window) %}
     {% do dbt_cdc._end_abandoned_instances(window) %}
-    {% do run_query(dbt_cdc._publish_mapping_sql(window)) %}
-    {% do dbt_cdc._publish_heartbeat(window) %}
+    {% if dbt_cdc._capture_instances() %}
+        {% do run_query(dbt_cdc._publish_mapping_sql(window)) %}
+        {% do dbt_cdc._publish_heartbeat(window) %}
+    {% endif %}
     {% for instance in dbt_cdc._capture_instances().values() %}
         {% if dbt_cdc._instance_window(instance, window).is_backfill %}
             {% do run_query(dbt_cdc._backfill_mapping_sql(instance, window)) %}
         {% endif %}
     {% endfor %}
     {% do dbt_cdc._raise_truncated_low_ends() %}
+    {% do dbt_cdc._publish_versions(window) %}
     {% do dbt_cdc._publish_validity_intervals(window.to_lsn) %}
     {% do dbt_cdc._grant_to_roles() %}
     {% do dbt_cdc._enter_phase(8) %}
@@ -64,14 +67,7 @@
 
 
 {% macro _captured_tables_sql() -%}
-    array(
-        {%- for instance in dbt_cdc._capture_instances().values() %}
-        named_struct(
-            'source_schema', {{ dbt_cdc._literal(instance.source_schema) }},
-            'source_name', {{ dbt_cdc._literal(instance.source_name) }}
-        ){{ ',' if not loop.last }}
-        {%- endfor %}
-    )
+    {{ dbt_cdc._source_tables_sql(dbt_cdc._capture_instances().values()) }}
 {%- endmacro %}
 
 

@@ -29,9 +29,12 @@
     {% do dbt_cdc._enter_phase(2) %}
     {% set state = dbt_cdc._published_state() %}
     {% set window = dbt_cdc._find_open_window(state.scanned_lsn) %}
-    {% if not window.to_lsn %}
+    {% if window.to_lsn %}
+        {% set tracking = dbt_cdc._register_tracked_tables(state, window) %}
+    {% else %}
         {% set to_lsn = dbt_cdc._find_log_end(state.scanned_lsn) %}
         {% if to_lsn %}
+            {% set tracking = dbt_cdc._register_tracked_tables(state, window) %}
             {% do run_query(dbt_cdc._open_window_sql(state.scanned_lsn, to_lsn)) %}
             {% set window = dbt_cdc._find_open_window(state.scanned_lsn) %}
         {% endif %}
@@ -46,6 +49,9 @@
         {% do dbt_cdc._invocation_cache().update(opened_window=window) %}
         {% do dbt_cdc._enter_phase(3) %}
         {% do dbt_cdc._register_instances(window) %}
+        {% if tracking %}
+            {% do window.update(versions=dbt_cdc._window_versions(window, **tracking)) %}
+        {% endif %}
         {% do dbt_cdc._log_line(
             'scan window: after ' ~ window.previous_lsn ~ ' up to ' ~ window.to_lsn ~ ', '
             ~ window.transactions ~ ' transactions'

@@ -21,6 +21,10 @@
             scanned_lsn=[state.scanned_lsn, row.get('scanned_lsn') or row.high_end or ''] | max
         ) %}
     {% endfor %}
+    {% if not state.high_end %}
+        {% do state.update(
+            scanned_lsn=[state.scanned_lsn, dbt_cdc._tracking_state().scanned_lsn] | max) %}
+    {% endif %}
     {% do return(state) %}
 {% endmacro %}
 
@@ -69,7 +73,7 @@
                 dbt_cdc._intervals_sql(state.high_end or dbt_cdc._zero_lsn())) %}
             {% set high_end = rows[0].high_end if rows else none %}
             {% set intervals = dbt_cdc._with_times(rows, state) %}
-            {% do shown.update(is_settled=(intervals == shown.intervals)) %}
+            {% do shown.update(is_settled=(not intervals or intervals == shown.intervals)) %}
             {% if not shown.is_settled %}
                 {% do dbt_cdc._replace_view(
                     intervals, [scanned_lsn, state.scanned_lsn, high_end or ''] | max, high_end

@@ -30,14 +30,21 @@
         )) %}
     {% endfor %}
     {% do lines.append('    columns:  # from ' ~ origin) %}
-    {% for column in node.columns %}
+    {% do lines.extend(dbt_cdc._yaml_columns(node.columns)) %}
+    {% do return(lines | join('\n')) %}
+{% endmacro %}
+
+
+{% macro _yaml_columns(columns) %}
+    {% set lines = [] %}
+    {% for column in columns %}
         {% set is_plain = modules.re.fullmatch('[A-Za-z_][A-Za-z0-9_]*', column.name) is not none %}
         {% do lines.append(
             '      - {name: ' ~ dbt_cdc._yaml_text(column.name) ~ ', data_type: '
             ~ dbt_cdc._yaml_text(column.data_type) ~ ('' if is_plain else ', quote: true') ~ '}'
         ) %}
     {% endfor %}
-    {% do return(lines | join('\n')) %}
+    {% do return(lines) %}
 {% endmacro %}
 
 

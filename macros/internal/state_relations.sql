@@ -26,7 +26,8 @@
     {% for name in ['change_tables', 'captured_columns', 'index_columns', 'ddl_history', 'observed_columns',
         'lsn_time_mapping',
         'scan_transactions', 'scan_progress', 'scan_sessions', 'cdc_jobs', 'job_requests',
-        'dm_cdc_errors', 'dm_cdc_log_scan_sessions'] %}
+        'dm_cdc_errors', 'dm_cdc_log_scan_sessions', 'change_tracking_databases',
+        'change_tracking_tables', 'syscommittab', 'mschange_tracking_history'] %}
         {% do dbt_cdc._state_relation(name) %}
     {% endfor %}
 {% endmacro %}

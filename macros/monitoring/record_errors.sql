@@ -41,7 +41,10 @@
 
 
 {% macro _is_change_table(node) %}
-    {% do return(node.resource_type == 'model' and node.config.materialized == 'change_table') %}
+    {% do return(
+        node.resource_type == 'model'
+        and node.config.materialized in ['change_table', 'change_tracking_table']
+    ) %}
 {% endmacro %}
 
 

@@ -60,7 +60,7 @@
 {% macro _captured_rows(window) %}
     {% set counted = {} %}
     {% for name in dbt_cdc._invocation_cache().get('captured', {}) %}
-        {% set instance = dbt_cdc._capture_instances()[name] %}
+        {% set instance = dbt_cdc._participants()[name] %}
         {% do counted.update({instance.name: 0}) %}
         {% if dbt_cdc._is_touched(instance, dbt_cdc._instance_window(instance, window)) %}
             {% set rows = dbt_cdc._last_metric(

@@ -18,7 +18,7 @@
         if name not in published and instance.capture_from == 'log_start' %}
         {% do return(dbt_cdc._zero_lsn()) %}
     {% endfor %}
-    {% if not published %}
+    {% if not published and state.scanned_lsn == dbt_cdc._zero_lsn() %}
         {% do return(dbt_cdc._zero_lsn()) %}
     {% endif %}
     {% set needed = dbt_cdc._fetch(

@@ -36,7 +36,7 @@
     condition}. Of the last published window the open transactions are carried on. -#}
 {% macro _dead_state(instances) %}
     {% set scanned_lsn = dbt_cdc._published_state().scanned_lsn %}
-    {% set lowest = instances | map(attribute='new_low_end') | min %}
+    {% set lowest = (instances | map(attribute='new_low_end') | list or [scanned_lsn]) | min %}
     {% set is_old = " < current_timestamp() - interval '" ~ var('cdc_monitoring_days', 30) | int ~ "' day" %}
     {% set dead = {} %}
     {% for table, condition in {
@@ -47,6 +47,7 @@
         'scan_sessions': 'start_time' ~ is_old,
         'dm_cdc_errors': 'entry_time' ~ is_old,
         'job_requests': 'requested_at' ~ is_old,
+        'mschange_tracking_history': 'start_time' ~ is_old,
     }.items() %}
         {% do dead.update({dbt_cdc._state_relation(table) | string: condition}) %}
     {% endfor %}

@@ -68,6 +68,14 @@ def ask(agent: Any, job_type: str, request: str) -> None:
     agent._poll()
 
 
+def test_auto_cleanup_of_change_tracking(agent: Any) -> None:
+    agent.clean_up_tracking()
+    assert agent.dbt.commands[-1] == "change_tracking_cleanup"
+    agent.dbt.fails.add("change_tracking_cleanup")
+    agent.clean_up_tracking()
+    assert agent.failures == 0  # captures go on as before
+
+
 def test_a_changed_parameter_counts_when_the_job_next_starts(agent: Any) -> None:
     agent.dbt.jobs["capture"]["pollinginterval"] = 7
     agent._poll()

@@ -1,0 +1,146 @@
+{#- Run-operation, the cleanup of change tracking: versions older than the retention become invalid,
+    then the side tables lose their rows, then, when all have, syscommittab. Readers of an invalid
+    version get CDC 313 before any row goes; each step can be repeated. `auto`: as the agent calls
+    it, only where auto cleanup is on. -#}
+{% macro change_tracking_cleanup(dry_run=false, auto=false, compact=true) %}
+    {% do dbt_cdc._declare_state() %}
+    {% if execute %}
+        {% do dbt_cdc._ensure_state_tables() %}
+        {% set settings = dbt_cdc._tracking_settings() %}
+        {% set cleanup = dbt_cdc._planned_cleanup(settings) %}
+        {% if auto and not settings.is_auto_cleanup_on %}
+            {% do dbt_cdc._log_line('change tracking cleanup: auto cleanup is off') %}
+        {% elif not cleanup.tables %}
+            {% do dbt_cdc._log_line('change tracking cleanup: nothing is published yet') %}
+        {% elif dry_run %}
+            {% do dbt_cdc._print_rows(dbt_cdc._removable_versions(cleanup)) %}
+        {% else %}
+            {% do dbt_cdc._raise_min_valid_versions(cleanup) %}
+            {% do dbt_cdc._clean_side_tables(cleanup.tables, cleanup.version) %}
+            {% do dbt_cdc._harden(cleanup) %}
+            {% do dbt_cdc._clean_commit_table(cleanup.version) %}
+            {% if not dbt_cdc._registered_instances() %}
+                {% do dbt_cdc._remove_dead_rows([], is_job=true) %}
+            {% endif %}
+            {% do dbt_cdc._tend_files(
+                cleanup.tables + [{'relation': dbt_cdc._state_relation('syscommittab')}], compact, none) %}
+            {% do dbt_cdc._print_cleaned(cleanup) %}
+        {% endif %}
+    {% endif %}
+{% endmacro %}
+
+
+{#- {version, tables}: the invalid cleanup version, and the published tables with what each loses
+    (`mark`: rows up to it; more where it was truncated). -#}
+{% macro _planned_cleanup(settings) %}
+    {% set state = dbt_cdc._tracking_state() %}
+    {% if state.current_version is none %}
+        {% do return({'version': 0, 'tables': []}) %}
+    {% endif %}
+    {% set version = [
+        dbt_cdc._fetch(dbt_cdc._invalid_version_sql(state, settings))[0].version | int,
+        settings.invalid_cleanup_version,
+    ] | max %}
+    {% set tables = [] %}
+    {% for name, row in dbt_cdc._read_tracking(state.scanned_lsn).tables.items()
+        if name in dbt_cdc._tracked_tables() or load_cached_relation(row.relation) is not none %}
+        {% do tables.append(dict(row, mark=[version, row.min_valid_version | int] | max)) %}
+    {% endfor %}
+    {% do return({'version': version, 'tables': tables, 'scanned_lsn': state.scanned_lsn}) %}
+{% endmacro %}
+
+
+{#- Everything before the first version within the retention. Not the clock counts but the last
+    commit: where tracking stalls, nothing more goes. -#}
+{% macro _invalid_version_sql(state, settings) -%}
+    {%- set minutes = settings.retention_period * {1: 1, 2: 60, 3: 1440}[settings.retention_period_units] -%}
+    {%- set commits -%}
+        {{ dbt_cdc._state_relation('syscommittab') }} where commit_ts <= {{ state.current_version }}
+    {%- endset -%}
+    select coalesce(min(commit_ts) - 1, 0) as version
+    from {{ commits }}
+        and commit_time >= (select max(commit_time) from {{ commits }}) - interval '{{ minutes }}' minute
+{%- endmacro %}
+
+
+{#- In one statement for all tables; then the view of versions shows it. -#}
+{% macro _raise_min_valid_versions(cleanup) %}
+    {% set ids = [] %}
+    {% for table in cleanup.tables if table.min_valid_version < table.mark %}
+        {% do ids.append(table.object_id) %}
+    {% endfor %}
+    {% if ids %}
+        {% do dbt_cdc._write_twice(
+            'update ' ~ dbt_cdc._state_relation('change_tracking_tables') ~ ' set min_valid_version = '
+            ~ cleanup.version ~ ' where min_valid_version < ' ~ cleanup.version ~ ' and object_id in ('
+            ~ ids | join(', ') ~ ')'
+        ) %}
+    {% endif %}
+    {% do dbt_cdc._write_twice(
+        'update ' ~ dbt_cdc._state_relation('change_tracking_databases')
+        ~ ' set invalid_cleanup_version = ' ~ cleanup.version ~ ' where invalid_cleanup_version < '
+        ~ cleanup.version
+    ) %}
+    {% do dbt_cdc._publish_tracking_versions(cleanup.scanned_lsn) %}
+{% endmacro %}
+
+
+{#- Only when all side tables are clean: what a table could not remove needs its versions. -#}
+{% macro _harden(cleanup) %}
+    {% set failed = cleanup.tables | selectattr('removed_rows', 'equalto', 'failed')
+        | map(attribute='name') | list %}
+    {% if failed %}
+        {% set problem = 'cleanup of ' ~ failed | join(', ') ~ ' failed' %}
+        {% set advice = 'no query reads these rows any more; if the next cleanup fails too, see '
+            ~ 'mschange_tracking_history and run flush_ct_internal_table_on_demand' %}
+        {% do dbt_cdc._record_errors([{
+            'error_number': 22123, 'error_message': dbt_cdc._error_text(22123, problem, advice),
+        }]) %}
+        {% do dbt_cdc._print_cleaned(cleanup) %}
+        {% do dbt_cdc.raise_cdc_error(22123, problem, advice) %}
+    {% endif %}
+    {% do dbt_cdc._write_twice(
+        'update ' ~ dbt_cdc._state_relation('change_tracking_databases')
+        ~ ' set hardened_cleanup_version = ' ~ cleanup.version ~ ' where hardened_cleanup_version < '
+        ~ cleanup.version
+    ) %}
+{% endmacro %}
+
+
+{#- A write that another one may overtake is tried once more. -#}
+{% macro _write_twice(statement) %}
+    {% do run_query(dbt_cdc._on_failure(statement, statement)) %}
+{% endmacro %}
+
+
+{% macro _print_cleaned(cleanup) %}
+    {% set lines = [] %}
+    {% for table in cleanup.tables %}
+        {% do lines.append({
+            'internal_table_name': table.name, 'cleanup_version': table.mark,
+            'removed_rows': table.removed_rows,
+        }) %}
+    {% endfor %}
+    {% do dbt_cdc._print_rows(lines) %}
+{% endmacro %}
+
+
+{#- What a cleanup would remove. -#}
+{% macro _removable_versions(cleanup) %}
+    {% set lines = [] %}
+    {% set commits = {
+        'name': 'syscommittab', 'relation': dbt_cdc._state_relation('syscommittab'),
+        'min_valid_version': none, 'mark': cleanup.version, 'column': 'commit_ts',
+    } %}
+    {% for table in cleanup.tables + [commits] %}
+        {% do lines.append({
+            'internal_table_name': table.name, 'min_valid_version': table.min_valid_version,
+            'new_min_valid_version': table.mark if table.min_valid_version is not none else none,
+            'rows_to_remove': dbt_cdc._fetch(
+                'select count(*) as `rows` from ' ~ table.relation ~ ' where '
+                ~ table.column | default('sys_change_version') ~ ' <= ' ~ table.mark
+            )[0]['rows'],
+        }) %}
+    {% endfor %}
+    {% do return(lines) %}
+{% endmacro %}

@@ -1,0 +1,88 @@
+{#- CHANGETABLE(VERSION ...), to be used after `from`: of one key, the version and context of its
+    last change; a key that has not changed has NULL, one that was deleted last gives no row. -#}
+{% macro changetable_version(table, primary_key_values) -%}
+    {%- do dbt_cdc._declare_state() -%}
+    {%- if execute -%}
+    {%- set tracked = dbt_cdc._find_tracked_table(table) -%}
+    {%- do ref(tracked.model) -%}
+    (
+        {{ dbt_cdc._indent(dbt_cdc._version_sql(
+            tracked, dbt_cdc._key_literals(tracked, primary_key_values)), 8) }}
+    )
+    {%- else -%}
+    {%- do dbt_cdc._depend_on_tracked_table(table) -%}
+    (select 1 as placeholder)
+    {%- endif -%}
+{%- endmacro %}
+
+
+{#- The values as SQL, in the key's order. Given as a dictionary, in any order, or a list in the
+    key's. -#}
+{% macro _key_literals(tracked, values) %}
+    {% set names = tracked.index_columns %}
+    {% set values = values if values is mapping or (values is sequence and values is not string)
+        else [values] %}
+    {% if values | length != names | length %}
+        {% do dbt_cdc.raise_cdc_error(
+            22110, 'changetable_version: ' ~ values | length ~ ' values are given for the primary key of '
+            ~ 'table ' ~ tracked.table, 'give one for each of ' ~ names | join(', ')
+        ) %}
+    {% endif %}
+    {% set given = values if values is mapping else dict(zip(names, values)) %}
+    {% set found = {} %}
+    {% for name, value in given.items() %}
+        {% set place = dbt_cdc._find_ordinal(dbt_cdc._key_columns(tracked), name) %}
+        {% if place is none %}
+            {% do dbt_cdc.raise_cdc_error(
+                22111, "changetable_version: column '" ~ name ~ "' is not part of the primary key of table "
+                ~ tracked.table, 'it has ' ~ names | join(', ')
+            ) %}
+        {% endif %}
+        {% do found.update({place: value}) %}
+    {% endfor %}
+    {% if found | length != names | length %}
+        {% do dbt_cdc.raise_cdc_error(
+            22112, 'changetable_version: a column of the primary key of table ' ~ tracked.table
+            ~ ' is given twice', 'give each of ' ~ names | join(', ') ~ ' once'
+        ) %}
+    {% endif %}
+    {% set literals = [] %}
+    {% for column in dbt_cdc._key_columns(tracked) %}
+        {% do literals.append('cast(' ~ dbt_cdc._literal(found[loop.index]) ~ ' as '
+            ~ dbt_cdc._expression_type(column.data_type) ~ ')') %}
+    {% endfor %}
+    {% do return(literals) %}
+{% endmacro %}
+
+
+{#- `values` are SQL, in the key's order. -#}
+{% macro _version_sql(tracked, values) -%}
+    {%- set key = dbt_cdc._key_names(tracked) -%}
+    select
+        sys_change_version,
+        sys_change_context,
+        {%- for name in key %}
+        {{ values[loop.index0] }} as {{ name }}{{ ',' if not loop.last }}
+        {%- endfor %}
+    from (
+        select
+            max(sys_change_version) as sys_change_version,
+            max_by(sys_change_operation, sys_change_version) as sys_change_operation,
+            max_by(sys_change_context, sys_change_version) as sys_change_context
+        from {{ tracked.relation }}
+        where
+            sys_change_version > coalesce(
+                {{ dbt_cdc._published_version('min_valid_version', tracked) }},
+                cast(raise_error({{ dbt_cdc._literal(dbt_cdc._untracked_text(tracked)) }}) as bigint)
+            )
+            and sys_change_version <= {{ dbt_cdc._published_version('current_version') }}
+            {%- for name in key %}
+            and {{ name }} = {{ values[loop.index0] }}
+            {%- endfor %}
+    )
+    where
+        (sys_change_operation is null or sys_change_operation <> 'D')
+        {%- for value in values %}
+        and {{ value }} is not null
+        {%- endfor %}
+{%- endmacro %}

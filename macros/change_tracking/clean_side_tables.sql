@@ -1,0 +1,57 @@
+{#- Removes the invalid rows of side tables, one table after the other: whole files where all their
+    rows go (docs/decisions/0005). Each gets `removed_rows`: how many, or 'failed', which is written
+    down and stops no other. -#}
+{% macro _clean_side_tables(tables, version, is_job=true) %}
+    {% set clean = [] %}
+    {% for table in tables %}
+        {% if is_job %}
+            {% do dbt_cdc._log_line(
+                'change tracking cleanup: ' ~ loop.index ~ ' of ' ~ tables | length ~ ': ' ~ table.name
+                ~ ' up to version ' ~ table.mark
+            ) %}
+        {% endif %}
+        {% do table.update(removed_rows=dbt_cdc._clean_versions(
+            table.relation, 'sys_change_version', table.mark, table.table)) %}
+        {% if table.removed_rows != 'failed' and (table.cleanup_version or 0) < table.mark %}
+            {% do clean.append(table.object_id) %}
+        {% endif %}
+    {% endfor %}
+    {% if clean %}
+        {% do dbt_cdc._write_twice(
+            'update ' ~ dbt_cdc._state_relation('change_tracking_tables')
+            ~ ' set cleanup_version = greatest(' ~ version ~ ', min_valid_version) where object_id in ('
+            ~ clean | join(', ') ~ ')'
+        ) %}
+    {% endif %}
+{% endmacro %}
+
+
+{#- Removes rows up to `mark`: how many, or 'failed'. What was done goes into
+    mschange_tracking_history. -#}
+{% macro _clean_versions(relation, column, mark, table_name=none) %}
+    {% set condition = column ~ ' <= ' ~ mark %}
+    {% set started = modules.datetime.datetime.now(modules.pytz.utc) %}
+    {% set is_there = load_cached_relation(relation) is not none %}
+    {% set dead = dbt_cdc._fetch(
+        'select 1 from ' ~ relation ~ ' where ' ~ condition ~ ' limit 1') if is_there %}
+    {% if is_there and not dead %}
+        {% do return(0) %}
+    {% endif %}
+    {% set removed = dbt_cdc._remove_rows(relation, condition) if is_there else 'failed' %}
+    {% set comment = none if removed != 'failed' else
+        'CDC 22123: the rows could not be removed' if is_there else 'CDC 22123: the table is not there' %}
+    {% do run_query(
+        'insert into ' ~ dbt_cdc._state_relation('mschange_tracking_history') ~ ' select '
+        ~ dbt_cdc._literal(relation.identifier) ~ ', ' ~ dbt_cdc._literal(table_name) ~ ", timestamp'"
+        ~ started.strftime('%Y-%m-%d %H:%M:%S.%f') ~ "', current_timestamp(), "
+        ~ (0 if removed == 'failed' else removed or 0) ~ ', ' ~ mark ~ ', ' ~ dbt_cdc._literal(comment)
+    ) %}
+    {% do return(removed) %}
+{% endmacro %}
+
+
+{#- Transactions up to `mark`: the side tables need them no more. -#}
+{% macro _clean_commit_table(mark) %}
+    {% do return(dbt_cdc._clean_versions(
+        dbt_cdc._state_relation('syscommittab'), 'commit_ts', mark)) %}
+{% endmacro %}

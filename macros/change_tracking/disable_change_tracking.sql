@@ -1,0 +1,55 @@
+{#- Run-operation (alter table ... disable change_tracking): drops the side table, the functions and
+    the row in change_tracking_tables. Unless `dry_run` is false it only prints what it would do.
+    Enabled again, the table begins anew. -#}
+{% macro disable_change_tracking(source_schema, source_name, dry_run=true) %}
+    {% do dbt_cdc._declare_state() %}
+    {% if execute %}
+        {% do dbt_cdc._ensure_state_tables() %}
+        {% set table = source_schema ~ '.' ~ source_name %}
+        {% set name = 'change_tracking_' ~ dbt_cdc._tracking_suffix(source_schema, source_name) %}
+        {% set known = dbt_cdc._read_tracking(dbt_cdc._zero_lsn()).tables.get(name) %}
+        {% if not known %}
+            {% do dbt_cdc.raise_cdc_error(
+                4998, 'change tracking is not enabled on table ' ~ table, 'it is on '
+                ~ (dbt_cdc._read_tracking(dbt_cdc._zero_lsn()).tables.values()
+                    | map(attribute='table') | join(', ') or 'none')
+            ) %}
+        {% endif %}
+        {% set statements = [
+            'delete from ' ~ dbt_cdc._state_relation('change_tracking_tables') ~ ' where object_id = '
+                ~ known.object_id,
+        ] %}
+        {% for kind in ['changes', 'version'] if var('cdc_persistent_functions', true) %}
+            {% do statements.append('drop function if exists '
+                ~ dbt_cdc._function_name('changetable_' ~ kind ~ '_' ~ name[16:])) %}
+        {% endfor %}
+        {% do statements.append('drop table if exists ' ~ known.relation) %}
+        {% for statement in statements %}
+            {% if not dry_run %}
+                {% do run_query(statement) %}
+            {% endif %}
+            {% do log(('would run: ' if dry_run else 'done: ') ~ statement, info=true) %}
+        {% endfor %}
+        {% if not dry_run %}
+            {% do dbt_cdc._forget_tracked_table(known.key) %}
+        {% endif %}
+        {% if name in dbt_cdc._tracked_tables() %}
+            {% do log('delete models/' ~ name ~ '.sql and its YAML, or the next run enables it again',
+                info=true) %}
+        {% endif %}
+        {% if dry_run %}
+            {% do log('nothing is changed: give dry_run: false', info=true) %}
+        {% endif %}
+    {% endif %}
+{% endmacro %}
+
+
+{#- The view of versions names it no more. -#}
+{% macro _forget_tracked_table(key) %}
+    {% set state = dbt_cdc._tracking_state() %}
+    {% if state.is_shown %}
+        {% do state.min_valid_versions.pop(key, none) %}
+        {% do run_query(dbt_cdc._tracking_versions_sql(
+            state.current_version, state.scanned_lsn, state.min_valid_versions)) %}
+    {% endif %}
+{% endmacro %}

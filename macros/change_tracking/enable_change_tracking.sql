@@ -1,0 +1,63 @@
+{#- Run-operation (alter table ... enable change_tracking): prints the SQL and the YAML of the model
+    that tracks a table, ready to paste. It changes nothing: the next run of the model does. Columns
+    are those of the table's last DDL record in the log that lists them, else those of its images.
+    -#}
+{% macro enable_change_tracking(
+    source_schema, source_name, primary_key, track_columns_updated=false, dry_run=true
+) %}
+    {% do dbt_cdc._declare_state() %}
+    {% if execute %}
+        {% do dbt_cdc._check_source_given(source_schema, source_name) %}
+        {% set table = source_schema ~ '.' ~ source_name %}
+        {% set name = 'change_tracking_' ~ dbt_cdc._tracking_suffix(source_schema, source_name) %}
+        {% if name in dbt_cdc._tracked_tables() %}
+            {% do dbt_cdc.raise_cdc_error(
+                4996, 'change tracking is already enabled for table ' ~ table,
+                'edit its model, or disable_change_tracking first'
+            ) %}
+        {% endif %}
+        {% set key = dbt_cdc._split_columns(primary_key) or [] %}
+        {% if not key %}
+            {% do dbt_cdc.raise_cdc_error(
+                4997, 'change tracking of table ' ~ table ~ ' needs a primary key',
+                'give primary_key: the list of its columns'
+            ) %}
+        {% endif %}
+        {% set found = dbt_cdc._source_columns(source_schema, source_name) %}
+        {% do dbt_cdc._check_tracked_key(table, key, found.columns) %}
+        {% do print(dbt_cdc._tracking_model(
+            name, source_schema, source_name, key, track_columns_updated, found)) %}
+    {% endif %}
+{% endmacro %}
+
+
+{% macro _check_tracked_key(table, key, columns) %}
+    {% set names = columns | map(attribute='name') | list %}
+    {% for name in key if name not in names %}
+        {% do dbt_cdc.raise_cdc_error(
+            4997, "the primary key column '" ~ name ~ "' is not in table " ~ table,
+            'it has ' ~ names | join(', ')
+        ) %}
+    {% endfor %}
+{% endmacro %}
+
+
+{#- The text of both files. -#}
+{% macro _tracking_model(name, source_schema, source_name, key, track_columns_updated, found) %}
+    {% set keys = [] %}
+    {% for column in key %}
+        {% do keys.append(dbt_cdc._yaml_text(column)) %}
+    {% endfor %}
+    {% set lines = [
+        '-- models/' ~ name ~ '.sql', '{' ~ '{ dbt_cdc.change_tracking_table() }' ~ '}', '',
+        '# models/' ~ name ~ '.yml', 'version: 2', '', 'models:',
+        '  - name: ' ~ name, '    config:', '      meta:', '        change_tracking:',
+        '          source_schema: ' ~ dbt_cdc._yaml_text(source_schema),
+        '          source_name: ' ~ dbt_cdc._yaml_text(source_name),
+        '          primary_key: [' ~ keys | join(', ') ~ ']',
+        '          track_columns_updated: ' ~ track_columns_updated | lower,
+        '    columns:  # from ' ~ found.origin,
+    ] %}
+    {% do lines.extend(dbt_cdc._yaml_columns(found.columns)) %}
+    {% do return(lines | join('\n')) %}
+{% endmacro %}

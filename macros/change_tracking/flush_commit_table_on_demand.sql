@@ -1,0 +1,34 @@
+{#- Run-operation (sys.sp_flush_commit_table_on_demand): removes at most `numrows` transactions, the
+    oldest first, that all side tables are clean of. -#}
+{% macro flush_commit_table_on_demand(numrows=100000, dry_run=false) %}
+    {% do dbt_cdc._declare_state() %}
+    {% if execute %}
+        {% do dbt_cdc._ensure_state_tables() %}
+        {% if numrows is not number or numrows is boolean or numrows < 1 %}
+            {% do dbt_cdc.raise_cdc_error(
+                22850, 'numrows is ' ~ numrows, 'give a number of rows above 0, or leave it out'
+            ) %}
+        {% endif %}
+        {% set hardened = dbt_cdc._tracking_settings().hardened_cleanup_version %}
+        {% set first = dbt_cdc._fetch(
+            'select min(commit_ts) as version from ' ~ dbt_cdc._state_relation('syscommittab')
+        )[0].version %}
+        {#- versions have no gaps -#}
+        {% set mark = [hardened, (first or 1) | int + numrows | int - 1] | min %}
+        {% for name in ['change_tracking_hardened_cleanup_version', 'safe_cleanup_version'] %}
+            {% do log('The value returned by ' ~ name ~ '() is ' ~ hardened ~ '.', info=true) %}
+        {% endfor %}
+        {% set removed = [mark - (first or 1) | int + 1, 0] | max if dry_run
+            else dbt_cdc._clean_commit_table(mark) %}
+        {% if removed == 'failed' %}
+            {% do dbt_cdc.raise_cdc_error(
+                22123, 'cleanup of syscommittab failed',
+                'another write may have overtaken it: run it again'
+            ) %}
+        {% endif %}
+        {% do log(
+            ('Would delete ' if dry_run else 'Deleted ') ~ (removed or 0) ~ ' rows from syscommittab.',
+            info=true
+        ) %}
+    {% endif %}
+{% endmacro %}

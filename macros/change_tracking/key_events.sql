@@ -1,0 +1,95 @@
+{#- What a record does to keys. Its values are columns before_1 ... and after_1 ... -#}
+
+{% macro _events_of_record(tracked) -%}
+    {%- set deleted = dbt_cdc._event(tracked, 'D', 'before') -%}
+    {%- set inserted = dbt_cdc._event(tracked, 'I', 'after') -%}
+    case
+        when operation = 'INSERT' then array({{ inserted }})
+        when operation = 'DELETE' then array({{ deleted }})
+        when is_key_change then array({{ deleted }}, {{ inserted }})
+        else array({{ dbt_cdc._event(tracked, 'U', 'after') }})
+    end
+{%- endmacro %}
+
+
+{% macro _event(tracked, operation, image) -%}
+    {%- set fields = [] -%}
+    {%- set names = tracked.columns | map(attribute='name') | list -%}
+    {%- for name in tracked.index_columns -%}
+        {%- do fields.append(
+            "'key_" ~ loop.index ~ "', " ~ image ~ '_' ~ (names.index(name) + 1)) -%}
+    {%- endfor -%}
+    named_struct('operation', '{{ operation }}', {{ fields | join(', ') }})
+{%- endmacro %}
+
+
+{#- The event's operation, or the error that stops the scan: a key without a value is none. -#}
+{% macro _checked_event(tracked) -%}
+    {%- set nulls = [] -%}
+    {%- for name in tracked.index_columns -%}
+        {%- do nulls.append('event.key_' ~ loop.index ~ ' is null') -%}
+    {%- endfor -%}
+    {%- set place -%}
+        concat({{ dbt_cdc._literal('table ' ~ tracked.table ~ ', column '
+            ~ tracked.index_columns | join(', ') ~ ', lsn ') }}, lsn)
+    {%- endset -%}
+    case
+        when {{ nulls | join(' or ') }} then {{ dbt_cdc._raise_bad_record(
+            place, "'the primary key has a column that is NULL or missing'") }}
+        else event.operation
+    end
+{%- endmacro %}
+
+
+{#- The order of a transaction's events. In one statement rows may swap keys: there all deletes come
+    before the inserts. -#}
+{% macro _event_order() -%}
+    struct(
+            command_id,
+            if(command_id is null, lsn, '') as statement_lsn,
+            event.operation <> 'D' as is_after_deletes,
+            lsn
+        )
+{%- endmacro %}
+
+
+{#- An update's columns as bits of their ids, 56 in a number; NULL where it has changed all that are
+    not of the key at once. -#}
+{% macro _updated_columns(tracked) -%}
+    {%- if tracked.tracks_columns -%}
+        {%- set parts, alls, others = [], [], [0] -%}
+        {%- for chunk in tracked.columns | batch(56) -%}
+            {%- set bits = [0] -%}
+            {%- for column in chunk if column.name not in tracked.index_columns -%}
+                {%- do bits.append(bits.pop() + 2 ** chunk.index(column)) -%}
+            {%- endfor -%}
+            {%- do parts.append('mask_' ~ loop.index) -%}
+            {%- do others.append(others.pop() + bits[0]) -%}
+            {%- do alls.append('mask_' ~ loop.index ~ ' & ' ~ bits[0] ~ ' = ' ~ bits[0]) -%}
+        {%- endfor -%}
+        {%- if others[0] -%}
+        if({{ alls | join(' and ') }}, null, array({{ parts | join(', ') }}))
+        {%- else -%}
+        array({{ parts | join(', ') }})
+        {%- endif -%}
+    {%- else -%}
+    cast(null as array<bigint>)
+    {%- endif -%}
+{%- endmacro %}
+
+
+{#- The columns of several updates together. -#}
+{% macro _column_bits(tracked) -%}
+    {%- set parts = [] -%}
+    {%- for chunk in tracked.columns | batch(56) -%}
+        {%- do parts.append('bit_or(updated_columns[' ~ loop.index0 ~ '])') -%}
+    {%- endfor -%}
+    array({{ parts | join(', ') }})
+{%- endmacro %}
+
+
+{% macro _event_keys(tracked) -%}
+    {%- for name in tracked.index_columns -%}
+        event.key_{{ loop.index }}{{ ', ' if not loop.last }}
+    {%- endfor -%}
+{%- endmacro %}

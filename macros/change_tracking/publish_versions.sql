@@ -1,0 +1,107 @@
+{#- Publication of change tracking: the window's transactions into syscommittab, then the view of
+    versions. Each step can be repeated; readers see the window with the last one. Validity
+    intervals follow, and say how far the log is scanned where there are any: a run that dies in
+    between publishes again. -#}
+{% macro _publish_versions(window) %}
+    {% if dbt_cdc._tracked_tables() %}
+        {% set target = dbt_cdc._state_relation('syscommittab') %}
+        {% set rows %}
+            select commit_ts, xdes_id, commit_lsn, commit_time
+            from ({{ dbt_cdc._indent(dbt_cdc._versions_sql(window), 12) }})
+        {% endset %}
+        {% do run_query(dbt_cdc._insert_once(
+            target, rows,
+            'not exists (select 1 from ' ~ target ~ ' where commit_ts > ' ~ window.versions.base ~ ')'
+        )) %}
+        {% do dbt_cdc._begin_after_truncates(window.versions.truncated) %}
+        {% do dbt_cdc._announce_tracked_tables(window.versions.published) %}
+        {% do dbt_cdc._publish_tracking_versions(window.to_lsn) %}
+    {% endif %}
+{% endmacro %}
+
+
+{#- A truncated table has lost its rows untracked: it begins anew at that version. -#}
+{% macro _begin_after_truncates(truncated) %}
+    {% for table in truncated %}
+        {% set begin = "(select commit_ts from " ~ dbt_cdc._state_relation('syscommittab')
+            ~ " where commit_lsn = '" ~ table.commit_lsn ~ "')" %}
+        {% set version = dbt_cdc._fetch('select ' ~ begin ~ ' as version')[0].version %}
+        {% do run_query(
+            'update ' ~ dbt_cdc._state_relation('change_tracking_tables') ~ ' set begin_version = '
+            ~ version ~ ', min_valid_version = greatest(min_valid_version, ' ~ version
+            ~ ') where begin_version < ' ~ version ~ ' and object_id = '
+            ~ dbt_cdc._object_id(table.source_schema ~ '.' ~ table.source_name)
+        ) %}
+    {% endfor %}
+{% endmacro %}
+
+
+{#- Functions of tables that were not published so far; they raise until their table is. -#}
+{% macro _announce_tracked_tables(state) %}
+    {% set new = [] %}
+    {% for tracked in dbt_cdc._tracked_tables().values()
+        if not state.is_shown or tracked.key not in state.min_valid_versions %}
+        {% do new.append(tracked) %}
+    {% endfor %}
+    {% if new and not state.is_shown %}
+        {% do run_query(dbt_cdc._tracking_versions_sql(
+            state.current_version, state.scanned_lsn, state.min_valid_versions)) %}
+        {% do adapter.cache_added(dbt_cdc._tracking_versions()) %}
+    {% endif %}
+    {% if new %}
+        {% do dbt_cdc._create_tracking_functions(new) %}
+    {% endif %}
+{% endmacro %}
+
+
+{#- Replaces the view from the tables, and again until it shows what they hold: a cleanup or another
+    run may have moved them in between. No end in it moves back. -#}
+{% macro _publish_tracking_versions(scanned_lsn) %}
+    {% set view, shown = dbt_cdc._tracking_versions(), {} %}
+    {% for attempt in range(5) %}
+        {% if not shown.is_settled %}
+            {% set state = dbt_cdc._tracking_state() %}
+            {% set last_lsn = [scanned_lsn, state.scanned_lsn] | max %}
+            {% set read = dbt_cdc._read_tracking(last_lsn) %}
+            {% set versions = {
+                'current_version': [read.version, state.current_version or 0] | max,
+                'scanned_lsn': last_lsn,
+                'min_valid_versions': dbt_cdc._min_valid_versions(read.tables),
+            } %}
+            {% do shown.update(is_settled=(versions == shown.versions)) %}
+            {% if not shown.is_settled %}
+                {% do run_query(dbt_cdc._unless_overtaken(
+                    view, last_lsn, dbt_cdc._tracking_versions_sql(**versions))) %}
+                {% do shown.update(versions=versions) %}
+            {% endif %}
+        {% endif %}
+    {% endfor %}
+{% endmacro %}
+
+
+{% macro _unless_overtaken(view, scanned_lsn, replace) -%}
+    {%- if var('cdc_sql_scripting', true) -%}
+    begin
+        if not exists (select 1 from {{ view }} where scanned_lsn > '{{ scanned_lsn }}') then
+            {{ dbt_cdc._indent(replace, 12) }};
+        end if;
+    end
+    {%- else -%}
+    {{ replace }}
+    {%- endif -%}
+{%- endmacro %}
+
+
+{#- One row, so that Spark takes its values for literals while it plans a query. -#}
+{% macro _tracking_versions_sql(current_version, scanned_lsn, min_valid_versions) -%}
+    create or replace view {{ dbt_cdc._tracking_versions() }} as
+    select
+        {{ 'cast(null as bigint)' if current_version is none else current_version ~ 'L' }} {# -#}
+        as current_version,
+        '{{ scanned_lsn }}' as scanned_lsn,
+        cast(map(
+            {%- for table, version in min_valid_versions | dictsort %}
+            {{ dbt_cdc._literal(table) }}, {{ version }}L{{ ',' if not loop.last }}
+            {%- endfor %}
+        ) as map<string, bigint>) as min_valid_versions
+{%- endmacro %}

@@ -1,0 +1,118 @@
+{#- Enters new tracked tables into change_tracking_tables, beginning after the last published
+    position, or after a window that was opened without them. A table whose model was away while
+    windows were published begins anew. Gives what `_window_versions` needs. -#}
+{% macro _register_tracked_tables(state, window) %}
+    {% if not dbt_cdc._tracked_tables() %}
+        {% do return(none) %}
+    {% endif %}
+    {% set published = dbt_cdc._tracking_state() %}
+    {% set read = dbt_cdc._read_tracking(state.scanned_lsn) %}
+    {% set new, returned = [], [] %}
+    {% for name, tracked in dbt_cdc._tracked_tables().items() %}
+        {% if name not in read.tables %}
+            {% do new.append(tracked) %}
+        {% else %}
+            {% do dbt_cdc._check_tracked_edit(tracked, read.tables[name]) %}
+            {% if published.is_shown and tracked.key not in published.min_valid_versions
+                and read.tables[name].begin_lsn < state.scanned_lsn %}
+                {% do returned.append(tracked) %}
+            {% endif %}
+        {% endif %}
+    {% endfor %}
+    {% if new or returned %}
+        {% do dbt_cdc._enter_database() %}
+        {% set begin_lsn = window.to_lsn or state.scanned_lsn %}
+        {% set begin_version = dbt_cdc._version_after(window, published, read) %}
+        {% do dbt_cdc._enter_tracked_tables(new, begin_version, begin_lsn) %}
+        {% for tracked in returned %}
+            {% do dbt_cdc._begin_anew(tracked, begin_version, begin_lsn) %}
+        {% endfor %}
+        {% set read = dbt_cdc._read_tracking(state.scanned_lsn) %}
+    {% endif %}
+    {% do return({'published': published, 'read': read}) %}
+{% endmacro %}
+
+
+{#- The last version of the window, or where there is none, before the next one. -#}
+{% macro _version_after(window, published, read) %}
+    {% if not window.to_lsn %}
+        {% do return(read.version) %}
+    {% endif %}
+    {% set numbered = dict(window, versions=dbt_cdc._window_versions(window, published, read)) %}
+    {% do return(read.version + dbt_cdc._fetch(
+        'select count(*) as transactions from (' ~ dbt_cdc._versions_sql(numbered) ~ ')'
+    )[0].transactions | int) %}
+{% endmacro %}
+
+
+{% macro _enter_tracked_tables(tables, begin_version, begin_lsn) %}
+    {% set target = dbt_cdc._state_relation('change_tracking_tables') %}
+    {% set values = [] %}
+    {% for tracked in tables %}
+        {% do values.append('(' ~ [
+            dbt_cdc._object_id(tracked.table), tracked.tracks_columns | lower, begin_version ~ 'L',
+            '0L', begin_version ~ 'L', dbt_cdc._literal(tracked.source_schema),
+            dbt_cdc._literal(tracked.source_name), dbt_cdc._literal(begin_lsn),
+            dbt_cdc._names(dbt_cdc._key_columns(tracked)), dbt_cdc._names(tracked.all_columns),
+        ] | join(', ') ~ ')') %}
+    {% endfor %}
+    {% if values %}
+        {% do run_query(dbt_cdc._enter_sql(target, values)) %}
+    {% endif %}
+{% endmacro %}
+
+
+{% macro _begin_anew(tracked, begin_version, begin_lsn) %}
+    {% do run_query(
+        'update ' ~ dbt_cdc._state_relation('change_tracking_tables') ~ ' set begin_version = '
+        ~ begin_version ~ ', min_valid_version = ' ~ begin_version ~ ", begin_lsn = '" ~ begin_lsn
+        ~ "' where object_id = " ~ dbt_cdc._object_id(tracked.table)
+    ) %}
+{% endmacro %}
+
+
+{#- The row of the database, with SQL Server's defaults; set_change_tracking changes it. -#}
+{% macro _enter_database() %}
+    {% set target = dbt_cdc._state_relation('change_tracking_databases') %}
+    {% if not dbt_cdc._fetch('select 1 from ' ~ target) %}
+        {% do run_query(dbt_cdc._insert_once(
+            target, "select 0, true, 2, 3, 'DAYS', 0L, 0L",
+            'not exists (select 1 from ' ~ target ~ ')'
+        )) %}
+    {% endif %}
+{% endmacro %}
+
+
+{#- A key is fixed; columns may follow after those that there are, for their places are their ids.
+    -#}
+{% macro _check_tracked_edit(tracked, registered) %}
+    {% set names = tracked.all_columns | map(attribute='name') | list %}
+    {% set who = 'change tracking of table ' ~ tracked.table %}
+    {% if tracked.index_columns != registered.primary_key %}
+        {% do dbt_cdc.raise_cdc_error(
+            4997, 'the primary key of ' ~ who ~ ' was edited: it is ('
+            ~ registered.primary_key | join(', ') ~ '), the YAML lists ('
+            ~ tracked.index_columns | join(', ') ~ ')',
+            'take the edit back, or disable_change_tracking and enable it again'
+        ) %}
+    {% elif tracked.tracks_columns and registered.is_track_columns_updated_on
+        and names[:registered.columns | length] != registered.columns %}
+        {% do dbt_cdc.raise_cdc_error(
+            22930, 'the columns of ' ~ who ~ ' were edited: they are ('
+            ~ registered.columns | join(', ') ~ '), the YAML lists (' ~ names | join(', ') ~ ')',
+            'a column keeps its place, which is its id: leave dropped columns in the list and add new '
+            ~ 'ones at its end'
+        ) %}
+    {% elif names != registered.columns
+        or tracked.tracks_columns != registered.is_track_columns_updated_on %}
+        {% do run_query(
+            'update ' ~ dbt_cdc._state_relation('change_tracking_tables')
+            ~ ' set is_track_columns_updated_on = ' ~ tracked.tracks_columns | lower ~ ', columns = '
+            ~ dbt_cdc._names(tracked.all_columns) ~ ' where object_id = '
+            ~ dbt_cdc._object_id(tracked.table)
+        ) %}
+        {% if load_cached_relation(dbt_cdc._tracking_versions()) is not none %}
+            {% do dbt_cdc._create_tracking_functions([tracked]) %}
+        {% endif %}
+    {% endif %}
+{% endmacro %}

@@ -1,0 +1,70 @@
+{#- Run-operation (alter database ... set change_tracking): the retention, e.g. '2 days', and
+    whether the agent cleans up by itself. What is not given stays. -#}
+{% macro set_change_tracking(change_retention=none, auto_cleanup=none, dry_run=false) %}
+    {% do dbt_cdc._declare_state() %}
+    {% if execute %}
+        {% do dbt_cdc._ensure_state_tables() %}
+        {% set settings = dbt_cdc._tracking_settings() %}
+        {% if change_retention is not none %}
+            {% do settings.update(dbt_cdc._checked_retention(change_retention)) %}
+        {% endif %}
+        {% if auto_cleanup is not none %}
+            {% if auto_cleanup not in [true, false] %}
+                {% do dbt_cdc.raise_cdc_error(
+                    22963, "auto_cleanup is '" ~ auto_cleanup ~ "'", 'give true or false') %}
+            {% endif %}
+            {% do settings.update(is_auto_cleanup_on=auto_cleanup in [true, 1]) %}
+        {% endif %}
+        {% if not dry_run %}
+            {% do dbt_cdc._enter_database() %}
+            {% do dbt_cdc._write_twice(
+                'update ' ~ dbt_cdc._state_relation('change_tracking_databases')
+                ~ ' set is_auto_cleanup_on = ' ~ settings.is_auto_cleanup_on | lower
+                ~ ', retention_period = ' ~ settings.retention_period ~ ', retention_period_units = '
+                ~ settings.retention_period_units ~ ", retention_period_units_desc = '"
+                ~ settings.retention_period_units_desc ~ "'"
+            ) %}
+        {% endif %}
+        {% do dbt_cdc._print_rows([settings]) %}
+    {% endif %}
+{% endmacro %}
+
+
+{#- '2 days' -> its columns in change_tracking_databases. -#}
+{% macro _checked_retention(change_retention) %}
+    {% set units = {'MINUTES': 1, 'HOURS': 2, 'DAYS': 3} %}
+    {% set found = modules.re.match(
+        '^\\s*(\\d+)\\s*(minute|hour|day)s?\\s*$', change_retention | string | lower) %}
+    {% if not found or found[1] | int < 1 or found[1] | int > 2147483647 %}
+        {% do dbt_cdc.raise_cdc_error(
+            22963, "change_retention is '" ~ change_retention ~ "'",
+            "give a whole number from 1 and minutes, hours or days, e.g. '2 days'"
+        ) %}
+    {% endif %}
+    {% set unit = found[2] | upper ~ 'S' %}
+    {% do return({
+        'retention_period': found[1] | int, 'retention_period_units': units[unit],
+        'retention_period_units_desc': unit,
+    }) %}
+{% endmacro %}
+
+
+{#- The row of change_tracking_databases, or before the first tracked table SQL Server's defaults.
+    -#}
+{% macro _tracking_settings() %}
+    {% for row in dbt_cdc._fetch(
+        'select * from ' ~ dbt_cdc._state_relation('change_tracking_databases') ~ ' limit 1'
+    ) %}
+        {% do return(dict(
+            row, retention_period=row.retention_period | int,
+            retention_period_units=row.retention_period_units | int,
+            invalid_cleanup_version=row.invalid_cleanup_version | int,
+            hardened_cleanup_version=row.hardened_cleanup_version | int
+        )) %}
+    {% endfor %}
+    {% do return({
+        'database_id': 0, 'is_auto_cleanup_on': true, 'retention_period': 2,
+        'retention_period_units': 3, 'retention_period_units_desc': 'DAYS',
+        'invalid_cleanup_version': 0, 'hardened_cleanup_version': 0,
+    }) %}
+{% endmacro %}

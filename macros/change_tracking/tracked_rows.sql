@@ -1,0 +1,130 @@
+{#- The rows of one side table in one window: what each transaction has done to each key. Records
+    become events of keys; an update of the key is the delete of one and the insert of another. All
+    events of a key in a transaction give one row. -#}
+{% macro _tracked_rows(tracked, window, log) -%}
+{%- set keys = [] -%}
+{%- set key = [] -%}
+{%- for name in dbt_cdc._key_names(tracked) -%}
+    {%- do keys.append('key_' ~ loop.index) -%}
+    {%- do key.append('key_' ~ loop.index ~ ' as ' ~ name) -%}
+{%- endfor -%}
+with transactions as (
+    {{ dbt_cdc._indent(dbt_cdc._versions_sql(window), 4) }}
+),
+
+records as (
+    {{ dbt_cdc._indent(dbt_cdc._tracked_records(tracked, window, log), 4) }}
+),
+
+read as (
+    select
+        *,
+        {{ dbt_cdc._indent(dbt_cdc._read_images(tracked).replace(
+            'meta.cdc.before_image', 'meta.change_tracking.before_image'), 8) }} as images
+    from records
+),
+
+complete as (
+    select
+        commit_ts,
+        lsn,
+        command_id,
+        context,
+        images.unknown,
+        {{ dbt_cdc._indent(dbt_cdc._column_values(tracked.columns), 8) }}
+        {{ dbt_cdc._indent(dbt_cdc._checked_operation(), 8) }} as operation
+    from read
+),
+
+compared as (
+    select
+        *,
+        {{ dbt_cdc._indent(dbt_cdc._mask_parts(tracked), 8) }}
+        {{ dbt_cdc._indent(dbt_cdc._is_key_change(tracked), 8) }} as is_key_change
+    from complete
+),
+
+exploded as (
+    select
+        commit_ts,
+        lsn,
+        command_id,
+        context,
+        {{ dbt_cdc._updated_columns(tracked) }} as updated_columns,
+        explode({{ dbt_cdc._indent(dbt_cdc._events_of_record(tracked), 8) }}) as event
+    from compared
+),
+
+events as (
+    select
+        commit_ts,
+        {{ dbt_cdc._indent(dbt_cdc._checked_event(tracked), 8) }} as operation,
+        context,
+        updated_columns,
+        {{ dbt_cdc._event_order() }} as place,
+        {{ dbt_cdc._event_keys(tracked) }}
+    from exploded
+),
+
+net as (
+    select
+        commit_ts,
+        {{ keys | join(',\n        ') }},
+        min_by(operation, place) <> 'I' as existed,
+        max_by(operation, place) = 'D' as is_deleted,
+        bool_or(operation = 'I') as is_created,
+        max_by(context, place) as context,
+        bool_or(operation <> 'U' or updated_columns is null) as has_all_columns,
+        {{ dbt_cdc._column_bits(tracked) }} as updated_columns
+    from events
+    group by
+        commit_ts,
+        {{ keys | join(',\n        ') }}
+)
+
+select
+    commit_ts as sys_change_version,
+    if(is_created, commit_ts, null) as sys_change_creation_version,
+    case when is_deleted then 'D' when existed then 'U' else 'I' end as sys_change_operation,
+    existed as sys_change_existed,
+    if(has_all_columns, null, updated_columns) as sys_change_columns,
+    context as sys_change_context,
+    {{ key | join(',\n    ') }}
+from net
+{%- endmacro %}
+
+
+{#- The table's records that the window commits, each with its version. The log may have a column
+    change_tracking_context. -#}
+{% macro _tracked_records(tracked, window, log) -%}
+select
+    transactions.commit_ts,
+    log.lsn,
+    log.operation,
+    log.command_id,
+    {{ 'log.change_tracking_context' if dbt_cdc._log_has_context(log)
+        else 'cast(null as string)' }} as context,
+    case when log.operation <> 'INSERT' then log.before_image end as before_image,
+    case when log.operation <> 'DELETE' then log.after_image end as after_image
+from {{ log }} as log
+inner join transactions
+    on
+        log.tran_id = transactions.xdes_id
+        and log.lsn between transactions.begin_lsn and transactions.commit_lsn
+where
+    log.source_schema = {{ dbt_cdc._literal(tracked.source_schema) }}
+    and log.source_name = {{ dbt_cdc._literal(tracked.source_name) }}
+    and log.operation in ('INSERT', 'UPDATE', 'DELETE')
+    and log.lsn >= '{{ window.floor_lsn or dbt_cdc._zero_lsn() }}'
+    and log.lsn <= '{{ window.to_lsn or dbt_cdc._zero_lsn() }}'
+{%- endmacro %}
+
+
+{% macro _log_has_context(log) %}
+    {% set cache = dbt_cdc._invocation_cache() %}
+    {% if 'log_has_context' not in cache %}
+        {% set names = adapter.get_columns_in_relation(log) | map(attribute='name') | map('lower') %}
+        {% do cache.update(log_has_context='change_tracking_context' in names | list) %}
+    {% endif %}
+    {% do return(cache.log_has_context) %}
+{% endmacro %}

@@ -1,0 +1,80 @@
+{#- What is published of change tracking: {current_version, scanned_lsn, min_valid_versions:
+    {schema.table: version}}. Read from literals of a view of one row; where somebody dropped the
+    view, from the tables. Nothing is published (current_version none) before the first window. -#}
+{% macro _tracking_state() %}
+    {% set view = dbt_cdc._tracking_versions() %}
+    {% if load_cached_relation(view) is not none %}
+        {% set row = dbt_cdc._fetch(
+            'select current_version, scanned_lsn, to_json(min_valid_versions) as min_valid_versions from '
+            ~ view
+        )[0] %}
+        {% do return({
+            'current_version': row.current_version | int if row.current_version is not none else none,
+            'scanned_lsn': row.scanned_lsn,
+            'min_valid_versions': fromjson(row.min_valid_versions),
+            'is_shown': true,
+        }) %}
+    {% elif load_cached_relation(dbt_cdc._state_relation('syscommittab')) is not none %}
+        {% set row = dbt_cdc._fetch(
+            'select max(commit_ts) as commit_ts, max(commit_lsn) as commit_lsn from '
+            ~ dbt_cdc._state_relation('syscommittab')
+        )[0] %}
+        {% if row.commit_ts is not none %}
+            {% do return({
+                'current_version': row.commit_ts | int, 'scanned_lsn': row.commit_lsn,
+                'min_valid_versions': dbt_cdc._min_valid_versions(
+                    dbt_cdc._read_tracking(row.commit_lsn).tables), 'is_shown': false,
+            }) %}
+        {% endif %}
+    {% endif %}
+    {% do return({
+        'current_version': none, 'scanned_lsn': dbt_cdc._zero_lsn(), 'min_valid_versions': {},
+        'is_shown': false,
+    }) %}
+{% endmacro %}
+
+
+{% macro _tracking_versions() %}
+    {% do return(dbt_cdc._validity_intervals().incorporate(
+        path={'identifier': 'change_tracking_versions'}, type='view')) %}
+{% endmacro %}
+
+
+{#- What change_tracking_tables holds, and the last version at or before an LSN: {tables: {name of
+    the side table: row}, version}. Where a cleanup has taken the transactions up to the LSN, the
+    first one that it has left tells. -#}
+{% macro _read_tracking(lsn) %}
+    {% set table = dbt_cdc._state_relation('change_tracking_tables') %}
+    {% set declared = dbt_cdc._tracked_tables() %}
+    {% set read = {'tables': {}} %}
+    {% for row in dbt_cdc._fetch(
+        "select tables.*, to_json(primary_key) as key_json, to_json(columns) as columns_json, version "
+        ~ "from (select coalesce(max(case when commit_lsn <= '" ~ lsn ~ "' then commit_ts end), "
+        ~ 'min(commit_ts) - 1, 0) as version from ' ~ dbt_cdc._state_relation('syscommittab')
+        ~ ') left join ' ~ table ~ ' as tables on true order by source_schema, source_name'
+    ) %}
+        {% do read.update(version=row.version | int) %}
+        {% if row.source_name is not none %}
+            {% set name = 'change_tracking_'
+                ~ dbt_cdc._tracking_suffix(row.source_schema, row.source_name) %}
+            {% do read.tables.update({name: dict(
+                row, name=name, table=row.source_schema ~ '.' ~ row.source_name,
+                key=(row.source_schema ~ '.' ~ row.source_name) | lower,
+                primary_key=fromjson(row.key_json), columns=fromjson(row.columns_json),
+                relation=declared[name].relation if name in declared
+                    else table.incorporate(path={'identifier': name})
+            )}) %}
+        {% endif %}
+    {% endfor %}
+    {% do return(read) %}
+{% endmacro %}
+
+
+{#- Of the tables whose changes are being tracked: those that have a model. -#}
+{% macro _min_valid_versions(tables) %}
+    {% set versions = {} %}
+    {% for name, row in tables.items() if name in dbt_cdc._tracked_tables() %}
+        {% do versions.update({row.key: row.min_valid_version | int}) %}
+    {% endfor %}
+    {% do return(versions) %}
+{% endmacro %}

@@ -1,0 +1,60 @@
+{#- The check of a baseline against what is published: a relation that is always empty, or the
+    error. It reads literals of a view, so it is decided while the query is planned
+    (docs/decisions/0002). -#}
+{% macro _version_guard(tracked, last_sync_version, allow_stale) -%}
+    {{ dbt_cdc._tracking_versions() }} as versions
+    where
+        case
+            when versions.min_valid_versions[{{ dbt_cdc._literal(tracked.key) }}] is null
+                then raise_error({{ dbt_cdc._literal(dbt_cdc._untracked_text(tracked)) }})
+            when {{ allow_stale }} then false
+            when {{ last_sync_version }} < versions.min_valid_versions[{{ dbt_cdc._literal(tracked.key) }}]
+                then raise_error(concat(
+                    'CDC 313: last_sync_version ', {{ last_sync_version }},
+                    ' is below the minimum valid version ',
+                    versions.min_valid_versions[{{ dbt_cdc._literal(tracked.key) }}],
+                    {{ dbt_cdc._literal(' of table ' ~ tracked.table ~ ': older changes were removed or '
+                        ~ 'never tracked; load the table anew and go on from '
+                        ~ 'change_tracking_current_version, here ') }},
+                    versions.current_version, ', or set allow_stale to get what is left'))
+            when {{ last_sync_version }} > versions.current_version
+                then raise_error(concat(
+                    'CDC 313: last_sync_version ', {{ last_sync_version }},
+                    ' is above the current version ', versions.current_version,
+                    {{ dbt_cdc._literal(' of table ' ~ tracked.table ~ ': it is not of this database, or of '
+                        ~ 'one that was restored since; load the table anew and go on from the current '
+                        ~ 'version, or set allow_stale to get nothing') }}))
+            else false
+        end
+{%- endmacro %}
+
+
+{% macro _untracked_text(tracked) %}
+    {% do return(dbt_cdc._error_text(
+        22105, 'nothing is published yet of the changes of table ' ~ tracked.table,
+        'run dbt until the log holds a commit; a model that was away begins anew'
+    )) %}
+{% endmacro %}
+
+
+{#- A published version as a scalar that Spark's planner replaces by its value. -#}
+{% macro _published_version(name, tracked=none) -%}
+    (select {{ 'min_valid_versions[' ~ dbt_cdc._literal(tracked.key) ~ ']'
+        if name == 'min_valid_version' else name }} from {{ dbt_cdc._tracking_versions() }})
+{%- endmacro %}
+
+
+{#- Tells dbt while it parses that a model reads a side table; see _depend_on_instance. -#}
+{% macro _depend_on_tracked_table(table) %}
+    {% set suffix = modules.re.sub(
+        '[^a-z0-9_]', '_', (table if table is not none else '') | string | lower | trim) %}
+    {% set name = suffix if suffix.startswith('change_tracking_') else 'change_tracking_' ~ suffix %}
+    {% set files = ref.manifest.files if ref.manifest is defined else none %}
+    {% set found = [] %}
+    {% for path in files or {} if path.lower().replace('\\', '/').endswith('/' ~ name ~ '.sql') %}
+        {% do found.append(path) %}
+    {% endfor %}
+    {% if files is none or found %}
+        {% do ref(name) %}
+    {% endif %}
+{% endmacro %}

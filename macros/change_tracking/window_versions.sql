@@ -1,0 +1,75 @@
+{#- Versions: one for each committed transaction that has changed a tracked table, in commit order.
+    A window's are counted from what was published before it and written down in scan_transactions,
+    so they come out the same in every run that takes the window up. -#}
+
+{#- {base, tables, truncated, published}: the last version before the window; the tables that it
+    tracks, by the names of their side tables; their TRUNCATEs; what was published when the run
+    began. -#}
+{% macro _window_versions(window, published, read) %}
+    {% set tables = {} %}
+    {% for name, row in read.tables.items()
+        if row.begin_lsn <= window.previous_lsn
+        and (name in dbt_cdc._tracked_tables() or row.key in published.min_valid_versions) %}
+        {% do tables.update({name: row}) %}
+    {% endfor %}
+    {% do return({
+        'base': read.version, 'tables': tables, 'published': published,
+        'truncated': dbt_cdc._fetch(dbt_cdc._truncated_sql(tables.values(), window)) if tables else [],
+    }) %}
+{% endmacro %}
+
+
+{#- The window's transactions with their versions. -#}
+{% macro _versions_sql(window) -%}
+    {%- set versions = window.versions or {'base': 0, 'tables': {}, 'truncated': []} -%}
+    select
+        {{ versions.base }} + row_number() over (order by commit_lsn) as commit_ts,
+        tran_id as xdes_id,
+        begin_lsn,
+        commit_lsn,
+        commit_time
+    from {{ dbt_cdc._state_relation('scan_transactions') }}
+    where
+        window_to_lsn = '{{ window.to_lsn or dbt_cdc._zero_lsn() }}'
+        and commit_lsn > '{{ window.previous_lsn }}'
+        and (
+            arrays_overlap(
+                array_union(changed_tables, updated_tables),
+                {{ dbt_cdc._indent(dbt_cdc._source_tables_sql(versions.tables.values()), 16) }}
+            )
+            {%- if versions.truncated %}
+            or commit_lsn in ('{{ versions.truncated | map(attribute='commit_lsn') | join("', '") }}')
+            {%- endif %}
+        )
+{%- endmacro %}
+
+
+{% macro _source_tables_sql(tables) -%}
+    cast(array(
+        {%- for table in tables %}
+        named_struct(
+            'source_schema', {{ dbt_cdc._literal(table.source_schema) }},
+            'source_name', {{ dbt_cdc._literal(table.source_name) }}
+        ){{ ',' if not loop.last }}
+        {%- endfor %}
+    ) as array<struct<source_schema: string, source_name: string>>)
+{%- endmacro %}
+
+
+{#- The committed TRUNCATEs of tracked tables. -#}
+{% macro _truncated_sql(tables, window) -%}
+    select distinct
+        change.source_schema,
+        change.source_name,
+        commit_lsn
+    from {{ dbt_cdc._state_relation('scan_transactions') }}
+        lateral view explode(schema_changes) changes as change
+    where
+        window_to_lsn = '{{ window.to_lsn }}'
+        and commit_lsn is not null
+        and change.operation = 'TRUNCATE'
+        and array_contains(
+            {{ dbt_cdc._indent(dbt_cdc._source_tables_sql(tables), 12) }},
+            named_struct('source_schema', change.source_schema, 'source_name', change.source_name)
+        )
+{%- endmacro %}

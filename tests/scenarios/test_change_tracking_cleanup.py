@@ -1,0 +1,217 @@
+"""Cleanup of change tracking (semantics 8.8, G38), against the reference."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+import pytest
+from harness import Project
+from reference.change_tracking import ChangeTracking, TrackedTable
+from reference.log import UTC
+from statements import dying_at, is_write, recorded
+from tracking import Tracking, TrackingWriter, with_masks
+
+ITEMS, NOTES = (
+    TrackedTable("dbo", name, (("id", "int"),), ("id",), track_columns_updated=False)
+    for name in ("items", "notes")
+)
+TABLES = [ITEMS, NOTES]
+FAILED = "CDC 22123: the rows could not be removed"
+START = datetime(2024, 5, 1, tzinfo=UTC)
+
+
+class Story:
+    """Two tables in turn; `hours` are those of the commits."""
+
+    def __init__(self, make_project: Callable[..., Project]) -> None:
+        self.tracking = Tracking(make_project, TABLES)
+        self.writer, self.reference = TrackingWriter(START), ChangeTracking(TABLES)
+
+    def run(self, hours: list[float]) -> None:
+        for hour in hours:
+            number = self.writer.number
+            table = ("items", "notes")[number % 2]
+            key = {"id": number // 4}
+            self.writer.commit(
+                ("UPDATE", table, key, key), time=START + timedelta(minutes=round(hour * 60))
+            )
+        self.tracking.land(self.writer.new())
+        self.tracking.run()
+        self.reference.follow(self.writer.records)
+
+    def fail(self, operation: str, **arguments: object) -> str:
+        result = self.tracking.project.dbt(
+            "run-operation", operation, "--args", json.dumps(arguments)
+        )
+        assert not result.success
+        assert "\tat " not in result.output
+        return result.output
+
+    def kept(self) -> dict[str, list[int]]:
+        """The versions in the side tables."""
+        return {
+            table.source_name: sorted(
+                row[0] for row in self.tracking.sql(
+                    f"select sys_change_version from {{schema}}.change_tracking_{table.suffix}"
+                )
+            )
+            for table in TABLES
+        }  # fmt: skip
+
+    def commits(self) -> list[int]:
+        return sorted(
+            r[0] for r in self.tracking.sql("select commit_ts from {schema}.syscommittab")
+        )
+
+    def settings(self) -> tuple[int, int]:
+        (row,) = self.tracking.sql("select * from {schema}.change_tracking_databases")
+        return row.invalid_cleanup_version, row.hardened_cleanup_version
+
+    def check(self) -> None:
+        """Readers get what the reference has; what is invalid is an error."""
+        for table in TABLES:
+            low = self.reference.min_valid[table.table]
+            call = f"change_tracking_min_valid_version('{table.table}')"
+            assert self.tracking.value(call) == low
+            for last_sync in (None, low, (low + self.reference.current_version) // 2):
+                assert self.tracking.changes_of(table, last_sync) == with_masks(
+                    self.reference.changes(table, last_sync)
+                )
+            if low:
+                text = (
+                    f"CDC 313: last_sync_version {low - 1} is below the minimum valid version {low}"
+                )
+                with pytest.raises(Exception, match=text):
+                    self.tracking.asked(table, low - 1)
+
+
+@pytest.fixture(scope="module")
+def story(make_project: Callable[..., Project]) -> Story:
+    """Ten versions with a tie at the fifth and sixth."""
+    story = Story(make_project)
+    story.run([0, 1, 2, 3, 5, 5, 6, 7, 8, 9])
+    return story
+
+
+def test_one_table_fails_and_holds_the_hardened_version_back(story: Story) -> None:
+    tracking = story.tracking
+    assert "give a whole number from 1" in story.fail(
+        "set_change_tracking", change_retention="0 days"
+    )
+    shown = tracking.operation(
+        "set_change_tracking", change_retention="3 hours", auto_cleanup=False
+    )
+    assert "HOURS" in shown
+    assert "auto cleanup is off" in tracking.operation("change_tracking_cleanup", auto=True)
+    assert story.commits() == list(range(1, 11))
+    shown = tracking.operation("change_tracking_cleanup", dry_run=True)
+    assert "change_tracking_dbo_items  0                  6                      3" in shown
+    assert story.kept() == {"items": [1, 3, 5, 7, 9], "notes": [2, 4, 6, 8, 10]}
+
+    property = "'delta.appendOnly'"
+    table = "{schema}.change_tracking_dbo_items"
+    tracking.sql(f"alter table {table} set tblproperties ({property} = true)")
+    shown = story.fail("change_tracking_cleanup")
+    assert "1 of 2: change_tracking_dbo_items up to version 6" in shown
+    assert "CDC 22123: cleanup of change_tracking_dbo_items failed" in shown
+    assert story.kept() == {"items": [1, 3, 5, 7, 9], "notes": [8, 10]}
+    assert story.settings() == (6, 0)
+    assert story.commits() == list(range(1, 11))
+    assert story.reference.clean_up(timedelta(hours=3)) == 6
+    story.check()
+    (error,) = tracking.sql("select error_number from {schema}.dm_cdc_errors")
+    assert error[0] == 22123
+    tracking.sql(f"alter table {table} unset tblproperties ({property})")
+
+
+def test_the_next_cleanup_finishes(story: Story) -> None:
+    tracking = story.tracking
+    assert "change_tracking_dbo_items  6                3" in tracking.operation(
+        "change_tracking_cleanup"
+    )
+    assert story.kept() == {"items": [7, 9], "notes": [8, 10]}
+    assert story.commits() == [7, 8, 9, 10]
+    assert story.settings() == (6, 6)
+    history = tracking.sql(
+        "select internal_table_name, table_name, rows_cleaned_up, cleanup_version, comments,"
+        " end_time >= start_time from {schema}.mschange_tracking_history order by start_time"
+    )
+    assert [tuple(row) for row in history] == [
+        ("change_tracking_dbo_items", "dbo.items", 0, 6, FAILED, True),
+        ("change_tracking_dbo_notes", "dbo.notes", 3, 6, None, True),
+        ("change_tracking_dbo_items", "dbo.items", 3, 6, None, True),
+        ("syscommittab", None, 6, 6, None, True),
+    ]  # fmt: skip
+    story.check()
+
+
+def test_g38_what_a_flush_prints(story: Story) -> None:
+    tracking = story.tracking
+    shown = tracking.operation("flush_ct_internal_table_on_demand", table="dbo.items").splitlines()
+    assert shown[-3:] == [
+        "Cleanup Watermark = 6",
+        "Internal Change Tracking table name : change_tracking_dbo_items",
+        "Total rows deleted: 0.",
+    ]
+    tracking.operation("set_change_tracking", change_retention="90 minutes")
+    shown = tracking.operation("flush_ct_internal_table_on_demand", table="DBO_notes").splitlines()
+    assert shown[-3:] == [
+        "Cleanup Watermark = 8",
+        "Internal Change Tracking table name : change_tracking_dbo_notes",
+        "Total rows deleted: 1.",
+    ]
+    assert story.kept() == {"items": [7, 9], "notes": [10]}
+    assert story.settings() == (8, 6)
+    assert (
+        "CDC 22105: change tracking is not enabled on table 'dbo.x': it is on dbo.items, dbo.notes"
+        in (story.fail("flush_ct_internal_table_on_demand", table="dbo.x"))
+    )
+    tracking.operation("change_tracking_cleanup")
+    assert story.settings() == (8, 8)
+    assert story.commits() == [9, 10]
+    story.reference.clean_up(timedelta(minutes=90))
+    story.check()
+    shown = tracking.operation("flush_commit_table_on_demand", numrows=1).splitlines()
+    assert shown[-3:] == [
+        "The value returned by change_tracking_hardened_cleanup_version() is 8.",
+        "The value returned by safe_cleanup_version() is 8.",
+        "Deleted 0 rows from syscommittab.",
+    ]
+    assert "CDC 22850: numrows is 0" in story.fail("flush_commit_table_on_demand", numrows=0)
+
+
+@pytest.mark.soak
+def test_a_cleanup_that_dies_anywhere_is_finished_by_the_next(
+    make_project: Callable[..., Project],
+) -> None:
+    """And what readers may still ask for is whole in between."""
+    story = Story(make_project)
+    story.run([0, 1, 2, 3])
+    story.tracking.operation("set_change_tracking", change_retention="1 hour")
+    with recorded() as statements:
+        story.tracking.operation("change_tracking_cleanup")
+    story.reference.clean_up(timedelta(hours=1))
+    writes = sum(map(is_write, statements))
+    assert writes >= 8  # two updates, view, two tables, hardened version, syscommittab, history
+    for number in range(1, writes + 1):
+        story.run([24 * number + hour for hour in (0, 0.1, 2, 2.1)])
+        left = iter(range(number - 1))
+        with dying_at(lambda _, left=left: next(left, None) is None):
+            assert not story.tracking.project.dbt(
+                "run-operation", "change_tracking_cleanup"
+            ).success
+        for table in TABLES:
+            low = story.tracking.value(f"change_tracking_min_valid_version('{table.table}')")
+            story.reference.min_valid[table.table] = max(
+                low, story.reference.min_valid[table.table]
+            )
+        story.check()
+        story.tracking.operation("change_tracking_cleanup")
+        invalid = story.reference.clean_up(timedelta(hours=1))
+        assert story.settings() == (invalid, invalid)
+        assert min(story.commits()) == invalid + 1
+        for name, versions in story.kept().items():
+            assert min(versions, default=invalid + 1) > invalid, name
+        story.check()

@@ -1,0 +1,333 @@
+"""Tracked tables beside captured ones, late, away, truncated; bad models; runs that die."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from harness import Project
+from reference.capture import CaptureInstance
+from reference.change_tracking import ChangeTracking, TrackedTable
+from reference.log import UTC
+from statements import dying_at, failing_at, is_write, recorded
+from tracking import Tracking, TrackingWriter, tracked_models, with_masks
+
+ITEMS = TrackedTable("dbo", "items", (("id", "int"), ("name", "string")), ("id",), False)
+NOTES = TrackedTable(
+    "dbo", "notes", (("a", "int"), ("b", "int"), ("x", "int"), ("y", "string")), ("b", "a")
+)
+LATE = TrackedTable("dbo", "late", (("id", "int"),), ("id",), False)
+CAPTURED = CaptureInstance(
+    "dbo", "items", "dbo_items", (("id", "int"), ("name", "string")), ("id",)
+)
+START = datetime(2024, 5, 1, tzinfo=UTC)
+
+
+def row(key: int, name: str = "n") -> dict[str, Any]:
+    return {"id": key, "name": name}
+
+
+def check(tracking: Tracking, reference: ChangeTracking, step: int = 1) -> None:
+    """From every `step`-th baseline the project answers as the reference does."""
+    current = reference.current_version
+    assert tracking.value("change_tracking_current_version()") == current
+    for table in reference.tables:
+        low = reference.min_valid[table.table]
+        assert tracking.value(f"change_tracking_min_valid_version('{table.table}')") == low
+        for last_sync in [None, *range(low, current + 1, step)]:
+            wanted = with_masks(reference.changes(table, last_sync))
+            assert tracking.changes_of(table, last_sync) == wanted, (table.table, last_sync)
+
+
+@pytest.mark.soak
+def test_beside_captured_tables_and_late(make_project: Callable[..., Project]) -> None:
+    """One project captures and tracks the same table; another table is tracked later, truncated,
+    and its model goes away and comes back."""
+    tracking = Tracking(make_project, [ITEMS], [CAPTURED])
+    writer, reference = TrackingWriter(START), ChangeTracking([ITEMS])
+
+    def run() -> str:
+        tracking.land(writer.new())
+        return tracking.run().output
+
+    def write(path: str, text: str) -> None:
+        tracking.project.write(f"models/{path}", text)
+
+    writer.commit(("INSERT", "items", None, row(1)))
+    writer.commit(("INSERT", "late", None, {"id": 1}))
+    writer.commit(("UPDATE", "items", row(1), row(1)))  # changes nothing: captured no, tracked yes
+    run()
+    reference.follow(writer.records)
+    check(tracking, reference)
+    assert len(tracking.changes(CAPTURED)) == 1
+
+    files = tracked_models([ITEMS, LATE])
+    for path, text in files.items():
+        write(path, text)
+    writer.commit(("INSERT", "late", None, {"id": 2}))
+    writer.commit(("DELETE", "items", row(1)))
+    tracking.land(writer.new())
+    assert (
+        "change_tracking_dbo_late did not capture it"
+        in tracking.run("--exclude", "change_tracking_dbo_late").output
+    )
+    check(tracking, reference)  # nothing of the open window is seen
+    run()
+    both = ChangeTracking([ITEMS, LATE], reference.commits, reference.events, reference.min_valid)
+    both.follow(writer.records)
+    assert both.min_valid == {"dbo.items": 0, "dbo.late": 2}
+    check(tracking, both)
+    assert len(tracking.changes(CAPTURED)) == 2
+
+    writer.commit(("INSERT", "late", None, {"id": 3}))
+    writer.commit(("TRUNCATE", "late"), ("INSERT", "late", None, {"id": 9}))
+    writer.commit(("INSERT", "late", None, {"id": 4}))
+    run()
+    both.follow(writer.records)
+    assert both.min_valid["dbo.late"] == 6
+    check(tracking, both)
+    with pytest.raises(Exception, match="CDC 313: last_sync_version 5 is below the minimum valid"):
+        tracking.asked(LATE, 5)
+
+    (tracking.project.folder / "models" / "change_tracking_dbo_late.sql").unlink()
+    write("tracked.yml", tracked_models([ITEMS])["tracked.yml"])
+    writer.commit(("INSERT", "late", None, {"id": 5}))
+    writer.commit(("INSERT", "items", None, row(5)))
+    run()
+    with pytest.raises(Exception, match="CDC 22105: nothing is published yet of the changes of"):
+        tracking.asked(LATE, 7)
+    for path, text in files.items():
+        write(path, text)
+    writer.commit(("INSERT", "late", None, {"id": 6}))
+    run()
+    (begin,) = tracking.sql(
+        "select begin_version from {schema}.change_tracking_tables where source_name = 'late'"
+    )
+    current = tracking.value("change_tracking_current_version()")
+    assert begin[0] == current - 1
+    assert [r.id for r in tracking.asked(LATE, None)] == [6]
+    assert "drop table if exists" in tracking.operation(
+        "disable_change_tracking", source_schema="dbo", source_name="late"
+    )
+    assert len(tracking.asked(LATE, None)) == 1
+    tracking.operation(
+        "disable_change_tracking", source_schema="dbo", source_name="late", dry_run=False
+    )
+    assert "change_tracking_dbo_late" not in {
+        r.tableName for r in tracking.sql("show tables in {schema}")
+    }
+
+
+BAD_MODELS: list[tuple[dict[str, Any], str]] = [
+    ({"primary_key": []}, "CDC 4997: change tracking of table dbo.items needs a primary key"),
+    (
+        {"primary_key": ["ID"]},
+        "CDC 4997: change tracking of table dbo.items has a primary key column 'ID'",
+    ),
+    (
+        {"source_name": None},
+        "CDC 22963: model 'change_tracking_dbo_items' has no config.meta.change_tra",
+    ),
+    ({"source_name": "other"}, "CDC 22932: change tracking of table dbo.other stands in model"),
+    ({"keys": 1}, "CDC 22963: model 'change_tracking_dbo_items' has an unknown setting"),
+    (
+        {"track_columns_updated": "some"},
+        "CDC 22963: change tracking of table dbo.items has 'some' for",
+    ),
+]
+
+
+def test_errors_and_scaffold(make_project: Callable[..., Project]) -> None:
+    tracking = Tracking(make_project, [ITEMS], vars={"cdc_persistent_functions": False})
+    for meta, text in BAD_MODELS:
+        tracking.project.write("models/tracked.yml", tracked_models([ITEMS], **meta)["tracked.yml"])
+        result = tracking.project.dbt("compile", "--select", "change_tracking_dbo_items")
+        assert not result.success
+        assert text in result.output
+    tracking.project.write("models/tracked.yml", tracked_models([ITEMS])["tracked.yml"])
+    writer = TrackingWriter(START)
+    writer.commit(("INSERT", "items", None, {"name": "x"}))
+    tracking.land(writer.new())
+    result = tracking.project.dbt("run")
+    assert "CDC 22859: bad log record of table dbo.items, column id, lsn 0x" in result.output
+    assert "\tat " not in result.output
+
+    image = {"key": 5_000_000_000, "name": "ä", "price": 1.5, "ok": True, "none": None}
+    writer.commit(("INSERT", "odd", None, image))
+    tracking.land(writer.new())
+    arguments = {"source_schema": "dbo", "source_name": "odd", "primary_key": ["key"]}
+    shown = tracking.project.ok(
+        "run-operation", "enable_change_tracking", "--args", json.dumps(arguments)
+    ).printed
+    for line in (
+        "-- models/change_tracking_dbo_odd.sql",
+        "{{ dbt_cdc.change_tracking_table() }}",
+        "          primary_key: [key]",
+        "      - {name: key, data_type: bigint}",
+        "      - {name: price, data_type: 'decimal(38,18)'}",
+        "      - {name: none, data_type: string}",
+    ):
+        assert line in shown.splitlines()
+    for changed, text in (
+        (
+            {"source_name": "items", "primary_key": "id"},
+            "CDC 4996: change tracking is already enabled",
+        ),
+        ({"primary_key": []}, "CDC 4997: change tracking of table dbo.odd needs a primary key"),
+        (
+            {"primary_key": "id"},
+            "CDC 4997: the primary key column 'id' is not in table dbo.odd: it has key",
+        ),
+        ({"source_name": "nope"}, "CDC 22931: the log has no record of table dbo.nope"),
+    ):
+        result = tracking.project.dbt(
+            "run-operation",
+            "enable_change_tracking",
+            "--args",
+            json.dumps({**arguments, **changed}),
+        )
+        assert text in result.output
+    tracking.project.write(
+        "analyses/bad.sql",
+        "select * from {{ dbt_cdc.changetable_changes('dbo.items', var('version')) }}",
+    )
+    for version, text in (
+        ("x", "CDC 313: changetable_changes: last_sync_version 'x' is no version"),
+    ):
+        result = tracking.project.dbt("compile", "--select", "bad", vars={
+            "cdc_log_model": "raw_log", "version": version})  # fmt: skip
+        assert text in result.output
+
+
+class Shuffled:
+    """Random transactions of two tables, true histories with swaps of keys; and the reference."""
+
+    def __init__(self, make_project: Callable[..., Project], seed: int) -> None:
+        self.rng = random.Random(seed)
+        self.tracking = Tracking(make_project, [ITEMS, NOTES])
+        self.writer, self.reference = TrackingWriter(START), ChangeTracking([ITEMS, NOTES])
+        self.rows: dict[str, dict[Any, dict[str, Any]]] = {"items": {}, "notes": {}}
+
+    def new_row(self, table: str) -> tuple[Any, dict[str, Any]]:
+        number = self.rng.randrange(6)
+        if table == "items":
+            return number, {"id": number, "name": self.rng.choice("pqr")}
+        key = (number % 3, number // 3)
+        x, y = self.rng.randrange(3), self.rng.choice("st")
+        return key, {"a": key[1], "b": key[0], "x": x, "y": y}
+
+    def change(self) -> tuple[Any, ...]:
+        """One change that the database would allow."""
+        table = self.rng.choice(["items", "notes"])
+        there = self.rows[table]
+        key, new = self.new_row(table)
+        context = self.rng.choice([None, None, "0x01", "0x02"])
+        if there and self.rng.random() < 0.7:
+            old_key = self.rng.choice(sorted(there))
+            if self.rng.random() < 0.35:
+                return "DELETE", table, there.pop(old_key), None, context
+            if old_key == key or key not in there:
+                old = there.pop(old_key)
+                there[key] = new
+                return "UPDATE", table, old, new, context
+        if key not in there:
+            there[key] = new
+            return "INSERT", table, None, new, context
+        old, there[key] = (
+            there[key],
+            {**there[key], **{("name" if table == "items" else "y"): "new"}},
+        )
+        return "UPDATE", table, old, there[key], context
+
+    def commits(self, count: int) -> None:
+        for _ in range(count):
+            self.writer.commit(
+                *(self.change() for _ in range(self.rng.randrange(1, 5))),
+                time=self.writer.time + timedelta(minutes=self.rng.choice([0, 7, 60])),
+            )
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", [1, 2])
+def test_any_log_any_baseline_any_cleanup(make_project: Callable[..., Project], seed: int) -> None:
+    story = Shuffled(make_project, seed)
+    for _ in range(5):
+        story.commits(story.rng.randrange(1, 12))
+        story.tracking.land(story.writer.new())
+        story.tracking.run()
+        story.reference.follow(story.writer.records)
+        check(story.tracking, story.reference, step=5)
+        if story.rng.random() < 0.6:
+            minutes = story.rng.choice([30, 120, 400])
+            story.tracking.operation("set_change_tracking", change_retention=f"{minutes} minutes")
+            story.tracking.operation("change_tracking_cleanup")
+            story.reference.clean_up(timedelta(minutes=minutes))
+            check(story.tracking, story.reference, step=5)
+
+
+def contents(tracking: Tracking) -> dict[str, list[str]]:
+    """Everything that must not depend on how the runs went."""
+    tables = ["change_tracking_dbo_items", "change_tracking_dbo_notes", "syscommittab"]
+    tables += ["change_tracking_versions", "change_tracking_tables"]
+    return {
+        table: sorted(map(repr, tracking.sql(f"select * from {{schema}}.{table}")))
+        for table in tables
+    }
+
+
+@pytest.mark.soak
+def test_first_runs_that_die_after_every_new_write(make_project: Callable[..., Project]) -> None:
+    story = Shuffled(make_project, 7)
+    story.commits(3)
+    story.tracking.land(story.writer.new())
+    done: set[str] = set()
+    for _ in range(80):
+        with dying_at(lambda sql, done=done: sql not in done) as writes:
+            is_complete = story.tracking.project.dbt("run").success
+        if set(writes) <= done:
+            break
+        done |= set(writes)
+    assert is_complete
+    story.reference.follow(story.writer.records)
+    check(story.tracking, story.reference, step=3)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("kind", ["dies", "fails", "answer is lost"])
+def test_any_write_of_a_later_run_fails(make_project: Callable[..., Project], kind: str) -> None:
+    """No reader sees a part of the window, and the next run leaves what one good run would have."""
+    story = Shuffled(make_project, 7)
+    story.commits(3)
+    story.tracking.land(story.writer.new())
+    story.tracking.run()
+    story.commits(2)
+    story.tracking.land(story.writer.new())
+    with recorded() as statements:
+        story.tracking.run()
+    for number in range(1, sum(map(is_write, statements)) + 1):
+        before = story.tracking.value("change_tracking_current_version()")
+        story.commits(1)
+        story.tracking.land(story.writer.new())
+        left = iter(range(number - 1))
+        if kind == "dies":
+            fault = dying_at(lambda _, left=left: next(left, None) is None)
+        else:
+            fault = failing_at(number, executed=kind == "answer is lost")
+        with fault:
+            story.tracking.project.dbt("run")
+        now = story.tracking.value("change_tracking_current_version()")
+        assert now in (before, before + 1), (kind, number)
+        story.tracking.run()
+        story.reference.follow(story.writer.records)
+        current = story.tracking.value("change_tracking_current_version()")
+        assert current == story.reference.current_version, (kind, number)
+    check(story.tracking, story.reference, step=7)
+    found = contents(story.tracking)
+    once = Tracking(make_project, [ITEMS, NOTES])
+    once.land(story.writer.records)
+    once.run()
+    assert contents(once) == found
