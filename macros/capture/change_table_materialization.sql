@@ -11,7 +11,7 @@
 
     {% if load_cached_relation(this) is none %}
         {% call statement('create') -%}
-            {{ dbt_cdc._create_change_table_sql(relation, instance) }}
+            {{ dbt_cdc._create_table_sql(relation, dbt_cdc._change_table_columns(instance)) }}
         {%- endcall %}
     {% endif %}
 
@@ -58,16 +58,17 @@
 {% endmacro %}
 
 
-{% macro _create_change_table_sql(relation, instance) -%}
+{#- `columns`: name -> type. -#}
+{% macro _create_table_sql(relation, columns) -%}
     {%- set file_format = dbt_cdc._file_format() -%}
     {%- set create -%}
     create table if not exists {{ relation }} (
-        {%- for name, data_type in dbt_cdc._change_table_columns(instance).items() %}
+        {%- for name, data_type in columns.items() %}
         {{ dbt_cdc._column(name) }} {{ data_type }}{{ ',' if not loop.last }}
         {%- endfor %}
     )
     using {{ file_format }}
-    {%- set properties = dbt_cdc._change_table_properties(instance) %}
+    {%- set properties = dbt_cdc._table_properties(columns) %}
     {%- if properties %}
     tblproperties (
         {%- for key, value in properties.items() %}
@@ -82,10 +83,9 @@
 
 {#- Names that Parquet does not take need Delta's column mapping; the window columns come first, so
     that they are among the columns with file statistics. -#}
-{% macro _change_table_properties(instance) %}
+{% macro _table_properties(columns) %}
     {% set properties = {} %}
-    {% set names = instance.columns | map(attribute='name') | join('') %}
-    {% if modules.re.search('[ ,;{}()\n\t=]', names) %}
+    {% if modules.re.search('[ ,;{}()\n\t=]', columns | join('')) %}
         {% do properties.update({'delta.columnMapping.mode': 'name'}) %}
     {% endif %}
     {% do return(properties) %}

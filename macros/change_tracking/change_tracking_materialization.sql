@@ -10,7 +10,7 @@
 
     {% if load_cached_relation(this) is none %}
         {% call statement('create') -%}
-            {{ dbt_cdc._create_side_table_sql(relation, tracked) }}
+            {{ dbt_cdc._create_table_sql(relation, dbt_cdc._side_table_columns(tracked)) }}
         {%- endcall %}
     {% endif %}
 
@@ -39,25 +39,11 @@
 {% endmaterialization %}
 
 
-{% macro _create_side_table_sql(relation, tracked) -%}
-    {%- set create -%}
-    create table if not exists {{ relation }} (
-        {%- for name, data_type in dbt_cdc._side_columns().items() %}
-        {{ name }} {{ data_type }},
-        {%- endfor %}
-        {%- for column in dbt_cdc._key_columns(tracked) %}
-        {{ dbt_cdc._column(column.name) }} {{ column.data_type }}{{ ',' if not loop.last }}
-        {%- endfor %}
-    )
-    using {{ dbt_cdc._file_format() }}
-    {%- set properties = dbt_cdc._change_table_properties({'columns': dbt_cdc._key_columns(tracked)}) %}
-    {%- if properties %}
-    tblproperties (
-        {%- for key, value in properties.items() %}
-        '{{ key }}' = '{{ value }}'{{ ',' if not loop.last }}
-        {%- endfor %}
-    )
-    {%- endif %}
-    {%- endset -%}
-    {{ dbt_cdc._create_once(create) }}
-{%- endmacro %}
+{#- All columns of a side table in physical order: name -> type. -#}
+{% macro _side_table_columns(tracked) %}
+    {% set columns = dbt_cdc._side_columns() %}
+    {% for column in dbt_cdc._key_columns(tracked) %}
+        {% do columns.update({column.name: column.data_type}) %}
+    {% endfor %}
+    {% do return(columns) %}
+{% endmacro %}

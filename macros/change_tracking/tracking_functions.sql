@@ -1,19 +1,14 @@
 {#- The persistent functions of change tracking, for anyone with a SQL prompt. They are made before
     the publication in which a table first appears. -#}
 {% macro _create_tracking_functions(tables) %}
-    {% set names = [] %}
     {% if tables and var('cdc_persistent_functions', true) %}
         {% set statements = dbt_cdc._version_functions() %}
         {% for tracked in tables %}
             {% do statements.update(dbt_cdc._changetable_functions(tracked)) %}
         {% endfor %}
-        {% for name, statement in statements.items() %}
-            {% set full_name = dbt_cdc._function_name(name) %}
-            {% do run_query('create or replace function ' ~ full_name ~ statement) %}
-            {% do names.append(full_name) %}
-        {% endfor %}
+        {% do return(dbt_cdc._replace_functions(statements)) %}
     {% endif %}
-    {% do return(names) %}
+    {% do return([]) %}
 {% endmacro %}
 
 

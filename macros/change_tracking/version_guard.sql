@@ -49,12 +49,5 @@
     {% set suffix = modules.re.sub(
         '[^a-z0-9_]', '_', (table if table is not none else '') | string | lower | trim) %}
     {% set name = suffix if suffix.startswith('change_tracking_') else 'change_tracking_' ~ suffix %}
-    {% set files = ref.manifest.files if ref.manifest is defined else none %}
-    {% set found = [] %}
-    {% for path in files or {} if path.lower().replace('\\', '/').endswith('/' ~ name ~ '.sql') %}
-        {% do found.append(path) %}
-    {% endfor %}
-    {% if files is none or found %}
-        {% do ref(name) %}
-    {% endif %}
+    {% do dbt_cdc._depend_on_model(name) %}
 {% endmacro %}

@@ -2,7 +2,11 @@
     project bears is left for error 22981: for an unknown `ref` dbt stops the whole project with an
     error of its own, before any macro runs. -#}
 {% macro _depend_on_instance(capture_instance) %}
-    {% set name = (capture_instance or '') | string | lower ~ '_ct' %}
+    {% do dbt_cdc._depend_on_model((capture_instance or '') | string | lower ~ '_ct') %}
+{% endmacro %}
+
+
+{% macro _depend_on_model(name) %}
     {% set files = ref.manifest.files if ref.manifest is defined else none %}
     {% set found = [] %}
     {% for path in files or {} if path.lower().replace('\\', '/').endswith('/' ~ name ~ '.sql') %}

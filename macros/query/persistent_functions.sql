@@ -5,6 +5,11 @@
 {% macro create_functions() %}
     {% do dbt_cdc._declare_state() %}
     {% if execute %}
+        {% set known = dbt_cdc._registered_if_any() %}
+        {% for name, instance in dbt_cdc._capture_instances().items() if name in known %}
+            {% do dbt_cdc._check_unedited(instance, known[name]) %}
+            {% do dbt_cdc._take_registered(instance, known[name]) %}
+        {% endfor %}
         {% set names = dbt_cdc._create_functions(dbt_cdc._capture_instances().values() | list) %}
         {% for name in names %}
             {% do log('created ' ~ name, info=true) %}
@@ -14,12 +19,18 @@
 
 
 {% macro _create_functions(instances) %}
-    {% set names = [] %}
     {% set statements = dbt_cdc._lsn_functions() %}
     {% do statements.update(dbt_cdc._mask_functions()) %}
     {% for instance in instances %}
         {% do statements.update(dbt_cdc._query_functions(instance)) %}
     {% endfor %}
+    {% do return(dbt_cdc._replace_functions(statements)) %}
+{% endmacro %}
+
+
+{#- Name -> the rest of `create function`; gives their full names. -#}
+{% macro _replace_functions(statements) %}
+    {% set names = [] %}
     {% for name, statement in statements.items() %}
         {% set full_name = dbt_cdc._function_name(name) %}
         {% do run_query('create or replace function ' ~ full_name ~ statement) %}

@@ -169,13 +169,19 @@ def story(make_project: Callable[..., Project]) -> Story:
     story = Story(target, log)
     seen = story.seen
 
+    def compare(*instances: CaptureInstance, end: str | None = None) -> None:
+        for instance in instances:
+            is_new = instance.capture_instance == NEW.capture_instance
+            check(target, log, instance, start=before_new if is_new else None, end=end)
+
     first_orders(log)
     log.land(target)
     target.run()
+    before_new = log.end
+    compare(OLD, NOTES)
 
     # G22: a column is added, a second instance made, a row inserted
     shape = {**SHAPE, "region": "nvarchar(10)"}
-    before_new = log.end
     log.ddl("orders", "ALTER TABLE dbo.orders ADD region nvarchar(10)", shape)
     put_models(target, [NEW])
     log.commit(("INSERT", "orders", order(6, note="n", region="eu")))
@@ -183,6 +189,7 @@ def story(make_project: Callable[..., Project]) -> Story:
     target.run()
     seen["two"] = {i.capture_instance: target.changes(i) for i in (OLD, NEW)}
     seen["starts"] = before_new, ends(target)
+    compare(OLD, NEW, NOTES)
 
     # G23: types change inside a transaction and between rows, a column goes
     shape = {**shape, "customer": "nvarchar(200)"}
@@ -212,6 +219,8 @@ def story(make_project: Callable[..., Project]) -> Story:
     seen["types"] = {i.capture_instance: types(target, i.capture_instance) for i in (OLD, NEW)}
     seen["history"] = {i.capture_instance: history(target, i.capture_instance) for i in (OLD, NEW)}
 
+    compare(widened(OLD), widened(NEW), NOTES)
+
     # both tables are truncated, one in a transaction, one by itself
     log.commit(
         ("INSERT", "orders", order(10)),
@@ -224,6 +233,7 @@ def story(make_project: Callable[..., Project]) -> Story:
     log.land(target)
     seen["truncated_run"] = target.run().output
     seen["truncated"] = ends(target)
+    compare(widened(OLD), widened(NEW), NOTES)
 
     # a type that no instance can follow: the others go on, nothing is published
     before = ends(target)
@@ -237,6 +247,8 @@ def story(make_project: Callable[..., Project]) -> Story:
     log.land(target)
     seen["stopped_run"] = target.project.dbt("run")
     seen["stopped"] = before, ends(target), len(target.changes(NOTES))
+    compare(widened(OLD), widened(NEW), end=seen["published"])
+    compare(NOTES)
 
     # the way out: the oldest is disabled, a third instance takes over from the second
     seen["disable_dry"] = operation(target, "disable_table", source_schema="dbo",
