@@ -35,9 +35,9 @@ def tracked_project(bench: Bench) -> harness.Project:
 
 
 def changes(bench: Bench) -> Iterator[Result]:
-    """Windows of a side table that 20 runs have made, and the last run's window without the history
-    before it."""
-    project, runs = tracked_project(bench), 20
+    """Windows of a side table that ten runs have made, and the last run's without the history before
+    it."""
+    project, runs = tracked_project(bench), 10
     size = int(55_000 / 10 * bench.scale)
     logs = [Log(size, n * size) for n in range(runs)]
     for log in logs:

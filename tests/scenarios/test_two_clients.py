@@ -7,6 +7,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
+import pytest
 from harness import PACKAGE, Project
 from pyspark.sql import Row
 from reference.change_tracking import TrackedTable
@@ -81,6 +82,7 @@ def cells(rows: list[Row]) -> list[list[str]]:
              else str(value) for value in row] for row in rows]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_page(make_project: Callable[..., Project]) -> None:
     shop = Shop(make_project)
     spark, schema = shop.tracking.project.spark, shop.tracking.schema
