@@ -342,7 +342,10 @@ def spoil(log: HostileLog, seed: int) -> tuple[HostileLog, Injected] | None:
     """The log with one bad record in a committed transaction; None if there is none to spoil."""
     rng = random.Random(seed)
     by_name = {f"{i.source_schema}.{i.source_name}": i for i in log.instances}
-    found = [r for t in transactions(log.records) for r in t.records if r.table in by_name]
+    found = [
+        r for t in transactions(log.records) for r in t.records
+        if r.table in by_name and r.operation != "DDL"
+    ]  # fmt: skip
     if not found:
         return None
     columns: dict[str, Any]
