@@ -35,7 +35,7 @@ def tracked_project(bench: Bench) -> harness.Project:
 
 
 def changes(bench: Bench) -> Iterator[Result]:
-    """Windows of a side table that ten runs have made, and the last run's without the history before
+    """Windows of a side table that ten runs have made; the last run also without the history before
     it."""
     project, runs = tracked_project(bench), 10
     size = int(55_000 / 10 * bench.scale)

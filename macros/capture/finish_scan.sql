@@ -30,7 +30,7 @@
             {% do dbt_cdc._finish_partly_captured(cache.window, captured) %}
         {% endif %}
         {% do dbt_cdc._record_session(results) %}
-        {% do dbt_cdc._report_new_columns(cache.get('opened_window')) %}
+        {% do dbt_cdc._report_new_columns(cache.opened_window) if cache.get('is_published') %}
     {% endif %}
 {% endmacro %}
 
@@ -53,5 +53,6 @@
         ) %}
     {% else %}
         {% do dbt_cdc._publish_window(window) %}
+        {% do dbt_cdc._invocation_cache().update(is_published=true) %}
     {% endif %}
 {% endmacro %}

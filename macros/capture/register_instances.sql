@@ -39,7 +39,7 @@
         {% endfor %}
         {% do dbt_cdc._inherit_ddl_history(new) %}
     {% endif %}
-    {% do dbt_cdc._follow_schema_changes(window, plans) %}
+    {% do dbt_cdc._follow_schema_changes(plans) %}
     {% do dbt_cdc._invocation_cache().update(plans=plans) %}
 {% endmacro %}
 

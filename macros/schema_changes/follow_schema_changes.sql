@@ -1,7 +1,7 @@
 {#- Carries the window's DDL into change tables and metadata, before any row of the window is captured.
     Each statement can be repeated: what was done already is not done twice. What an instance cannot
     follow is raised by its own model, so that the others go on. -#}
-{% macro _follow_schema_changes(window, plans) %}
+{% macro _follow_schema_changes(plans) %}
     {% for name, plan in plans.items() if plan.history %}
         {% set instance = dbt_cdc._capture_instances()[name] %}
         {% do dbt_cdc._widen_columns(instance, plan) %}

@@ -51,8 +51,7 @@
     {% for name in window.abandoned %}
         {% do dbt_cdc._log_line(
             "capture instance '" ~ name ~ "' has no model any more: it captures nothing, what it has "
-            ~ "stays; remove it with dbt run-operation disable_table --args '{capture_instance: "
-            ~ name ~ ", dry_run: false}'"
+            ~ 'stays; dbt run-operation help_change_data_capture shows it, disable_table removes it'
         ) %}
     {% endfor %}
     {% for name, high_end in window.ended.items() if name not in window.abandoned %}

@@ -4,7 +4,7 @@
     columns of a table's first window are taken as known. Of a large window the last transaction is
     looked at, and 10,000 records at most: a column that stays is found by a later run. -#}
 {% macro _report_new_columns(window) %}
-    {% if window and var('cdc_report_new_columns', true) %}
+    {% if var('cdc_report_new_columns', true) and dbt_cdc._capture_instances() %}
         {% set new = dbt_cdc._fetch(dbt_cdc._new_columns_sql(window)) %}
         {% for row in new if not row.is_first and not dbt_cdc._is_captured_column(row) %}
             {% set first_lsn = dbt_cdc._fetch(
