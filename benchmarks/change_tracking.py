@@ -35,8 +35,7 @@ def tracked_project(bench: Bench) -> harness.Project:
 
 
 def changes(bench: Bench) -> Iterator[Result]:
-    """Windows of a side table that ten runs have made; the last run also without the history before
-    it."""
+    """Windows of a side table that ten runs have made; the last run's without the others, too."""
     project, runs = tracked_project(bench), 10
     size = int(55_000 / 10 * bench.scale)
     logs = [Log(size, n * size) for n in range(runs)]

@@ -162,9 +162,8 @@ def net_changes(project: Project, instance: CaptureInstance, low: str, high: str
     ]
 
 
-@pytest.mark.parametrize(
-    "types", [None, pytest.param(TYPES, marks=pytest.mark.soak)], ids=["declared", "given"]
-)
+@pytest.mark.soak
+@pytest.mark.parametrize("types", [None, TYPES], ids=["declared", "given"])
 def test_the_other_encoding_gives_the_same_change_tables(
     make_project: Callable[..., Project],
     incremental: Project,

@@ -82,7 +82,7 @@ def cells(rows: list[Row]) -> list[list[str]]:
              else str(value) for value in row] for row in rows]  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_the_page(make_project: Callable[..., Project]) -> None:
     shop = Shop(make_project)
     spark, schema = shop.tracking.project.spark, shop.tracking.schema
