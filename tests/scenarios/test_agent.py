@@ -182,7 +182,7 @@ def process(tmp_path: Path) -> Iterator[Process]:
 SCAN = r"capture: \d+ transactions"
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_rounds_requests_failures_and_a_signal(process: Process) -> None:
     process.land(1, 1)
     at = process.wait_for(r"capture: started, pollinginterval 5 s")

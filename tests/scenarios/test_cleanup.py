@@ -183,6 +183,7 @@ def test_g19_up_to_the_high_end_the_row_at_the_mark_stays(shared: tuple[Capture,
     assert lsns(capture, "dbo_items") == [high]
 
 
+@pytest.mark.soak
 def test_readers_while_a_cleanup_runs_get_all_rows_or_313(
     make_project: Callable[..., Project],
 ) -> None:
@@ -367,6 +368,7 @@ def test_any_order_of_captures_cleanups_and_reads(
             assert lsns(capture, name) == sorted(lsn for lsn in everything[name] if lsn >= low)
 
 
+@pytest.mark.soak
 def test_a_table_that_fails_stops_no_other_and_is_recorded(
     make_project: Callable[..., Project],
 ) -> None:

@@ -273,6 +273,7 @@ BAD: dict[str, tuple[str | None, str | None, str]] = {
 }
 
 
+@pytest.mark.soak
 def test_bad_records_name_table_column_and_lsn(make_project: Callable[..., Project]) -> None:
     columns = {"id": "int", "s": "string", "d": "decimal(9,2)", "day": "date"}
     instances = [instance(name, columns, "id") for name in [*BAD, "gone"]]
