@@ -590,6 +590,7 @@ def test_an_edited_model_is_caught_before_a_row_is_written(story: Story, number:
     assert target.sql("select count(*) from {schema}.dbo_notes_ct")[0][0] > before
 
 
+@pytest.mark.soak
 def test_three_instances_and_roles_are_refused(story: Story) -> None:
     target = story.target
     many = replace(NOTES, capture_instance="notes_third")
@@ -605,6 +606,7 @@ def test_three_instances_and_roles_are_refused(story: Story) -> None:
         (target.project.folder / f"models/notes_third_ct.{suffix}").unlink()
 
 
+@pytest.mark.soak
 def test_a_deleted_model_is_reported_and_its_instance_ends(story: Story) -> None:
     target, log = story.target, story.log
     for suffix in ("sql", "yml"):
@@ -623,6 +625,7 @@ def test_a_deleted_model_is_reported_and_its_instance_ends(story: Story) -> None
     assert ends(target)["notes_late"][1] == end
 
 
+@pytest.mark.soak
 def test_the_last_instance_takes_the_jobs_with_it(story: Story) -> None:
     target = story.target
     for table in ("orders", "notes"):
