@@ -478,6 +478,15 @@ def test_g20_enable_table_refuses(story: Story, number: int) -> None:
     assert f"CDC {number}: " in result.output, result.output
 
 
+def test_g21_default_names(story: Story) -> None:
+    for name, text in {
+        "notes": "CDC 22926: capture instance 'dbo_notes' exists already",
+        "t" * 100: "CDC 22927: capture instance 'dbo_tttt",
+    }.items():
+        result = operation(story.target, "enable_table", source_schema="dbo", source_name=name)
+        assert text in result.output
+
+
 def test_the_columns_of_images_where_the_log_has_no_ddl(story: Story) -> None:
     result = operation(story.target, "enable_table", source_schema="dbo", source_name="notes",
                        capture_instance="notes2", index_columns=["id"])  # fmt: skip
