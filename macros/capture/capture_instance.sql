@@ -25,6 +25,7 @@
         'allow_partition_switch': meta.get('allow_partition_switch', true),
         'capture_from': meta.get('capture_from', 'now'),
         'before_image': meta.get('before_image', 'complete'),
+        'settings': 'meta.cdc',
     } %}
     {% do dbt_cdc._check_capture_instance(node, instance, meta) %}
     {% do return(instance) %}
@@ -39,9 +40,7 @@
         {% for node in graph.nodes.values()
             if node.resource_type == 'model' and node.config.materialized == 'change_table' %}
             {% set instance = dbt_cdc._capture_instance(node) %}
-            {% do instance.update(relation=api.Relation.create(
-                database=node.database, schema=node.schema, identifier=node.alias, type='table'
-            )) %}
+            {% do instance.update(relation=dbt_cdc._model_relation(node)) %}
             {% if instance.name | lower in instances %}
                 {% do dbt_cdc.raise_cdc_error(
                     22926, "capture instance '" ~ instance.name ~ "' is declared twice, by models "

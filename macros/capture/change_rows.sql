@@ -76,12 +76,18 @@ records as (
             log.tran_id = transactions.tran_id
             and log.lsn between transactions.begin_lsn and transactions.commit_lsn
     where
-        log.source_schema = {{ dbt_cdc._literal(instance.source_schema) }}
-        and log.source_name = {{ dbt_cdc._literal(instance.source_name) }}
-        and log.operation in ('INSERT', 'UPDATE', 'DELETE')
-        and log.lsn >= '{{ window.floor_lsn or dbt_cdc._zero_lsn() }}'
-        and log.lsn <= '{{ window.to_lsn or dbt_cdc._zero_lsn() }}'
+        {{ dbt_cdc._indent(dbt_cdc._is_record_of(instance, window), 8) }}
 )
+{%- endmacro %}
+
+
+{#- Whether a log record holds a change of the source table and may commit in the window. -#}
+{% macro _is_record_of(source, window) -%}
+log.source_schema = {{ dbt_cdc._literal(source.source_schema) }}
+and log.source_name = {{ dbt_cdc._literal(source.source_name) }}
+and log.operation in ('INSERT', 'UPDATE', 'DELETE')
+and log.lsn >= '{{ window.floor_lsn or dbt_cdc._zero_lsn() }}'
+and log.lsn <= '{{ window.to_lsn or dbt_cdc._zero_lsn() }}'
 {%- endmacro %}
 
 

@@ -9,7 +9,6 @@
     {% if captured | length == dbt_cdc._participants() | length
         and cache.setdefault('publisher', instance.name) == instance.name %}
         {% do dbt_cdc._publish_window(cache.window) %}
-        {% do cache.update(is_published=true) %}
     {% endif %}
 {% endmacro %}
 
@@ -23,7 +22,7 @@
 {#- The on-run-end hook; `results` is what dbt says of the run's nodes. -#}
 {% macro finish_scan(results) %}
     {% do dbt_cdc._declare_state() %}
-    {% if execute and flags.WHICH in ['run', 'build', 'retry'] and not flags.EMPTY %}
+    {% if dbt_cdc._is_building() %}
         {% set cache = dbt_cdc._invocation_cache() %}
         {% set captured = cache.get('captured', {}).keys() | list %}
         {% if captured and not cache.get('is_published') %}
@@ -53,6 +52,5 @@
         ) %}
     {% else %}
         {% do dbt_cdc._publish_window(window) %}
-        {% do dbt_cdc._invocation_cache().update(is_published=true) %}
     {% endif %}
 {% endmacro %}

@@ -9,7 +9,7 @@
         when operation in ({{ "'DELETE'" if instance.before_image == 'partial'
             else "'UPDATE', 'DELETE'" }}) and before_image is null
             then {{ dbt_cdc._problem(instance, "'before_image'",
-                "'the before image is missing'", dbt_cdc._complete_images_advice()) }}
+                "'the before image is missing'", dbt_cdc._complete_images_advice(instance.settings)) }}
         when parsed.malformed is not null or size(parsed.images) <> 2
             or parsed.images[0] is null or parsed.images[1] is null
             then {{ dbt_cdc._problem(instance,
@@ -29,7 +29,7 @@
         when array_size(array_intersect({{ names }}, keys.before_lacks)) > 0
             then {{ dbt_cdc._problem(instance, 'array_intersect(' ~ names ~ ', keys.before_lacks)[0]',
                 "'the before image of this update lacks a column that its after image has'",
-                dbt_cdc._complete_images_advice()) }}
+                dbt_cdc._complete_images_advice(instance.settings)) }}
         {%- endif %}
     end
 {%- endmacro %}

@@ -18,6 +18,7 @@
     {% do dbt_cdc._publish_validity_intervals(window.to_lsn) %}
     {% do dbt_cdc._grant_to_roles() %}
     {% do dbt_cdc._enter_phase(8) %}
+    {% do dbt_cdc._invocation_cache().update(is_published=true) %}
     {% do dbt_cdc._log_line('published up to ' ~ window.to_lsn) %}
 {% endmacro %}
 

@@ -14,7 +14,7 @@
             {% do new.append(instance) %}
         {% endif %}
     {% endfor %}
-    {% if not known %}
+    {% if not known and not dbt_cdc._jobs() %}
         {% do dbt_cdc._enter_jobs() %}
     {% endif %}
     {% if new %}

@@ -29,15 +29,13 @@
     {% do dbt_cdc._enter_phase(2) %}
     {% set state = dbt_cdc._published_state() %}
     {% set window = dbt_cdc._find_open_window(state.scanned_lsn) %}
-    {% if window.to_lsn %}
+    {% set to_lsn = window.to_lsn or dbt_cdc._find_log_end(state.scanned_lsn) %}
+    {% if to_lsn %}
         {% set tracking = dbt_cdc._register_tracked_tables(state, window) %}
-    {% else %}
-        {% set to_lsn = dbt_cdc._find_log_end(state.scanned_lsn) %}
-        {% if to_lsn %}
-            {% set tracking = dbt_cdc._register_tracked_tables(state, window) %}
-            {% do run_query(dbt_cdc._open_window_sql(state.scanned_lsn, to_lsn)) %}
-            {% set window = dbt_cdc._find_open_window(state.scanned_lsn) %}
-        {% endif %}
+    {% endif %}
+    {% if to_lsn and not window.to_lsn %}
+        {% do run_query(dbt_cdc._open_window_sql(state.scanned_lsn, to_lsn)) %}
+        {% set window = dbt_cdc._find_open_window(state.scanned_lsn) %}
     {% endif %}
     {% do window.update(
         published=dbt_cdc._published_instances(state), log=dbt_cdc._log_relation(),

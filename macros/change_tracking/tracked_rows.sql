@@ -19,8 +19,7 @@ records as (
 read as (
     select
         *,
-        {{ dbt_cdc._indent(dbt_cdc._read_images(tracked).replace(
-            'meta.cdc.before_image', 'meta.change_tracking.before_image'), 8) }} as images
+        {{ dbt_cdc._indent(dbt_cdc._read_images(tracked), 8) }} as images
     from records
 ),
 
@@ -112,11 +111,7 @@ inner join transactions
         log.tran_id = transactions.xdes_id
         and log.lsn between transactions.begin_lsn and transactions.commit_lsn
 where
-    log.source_schema = {{ dbt_cdc._literal(tracked.source_schema) }}
-    and log.source_name = {{ dbt_cdc._literal(tracked.source_name) }}
-    and log.operation in ('INSERT', 'UPDATE', 'DELETE')
-    and log.lsn >= '{{ window.floor_lsn or dbt_cdc._zero_lsn() }}'
-    and log.lsn <= '{{ window.to_lsn or dbt_cdc._zero_lsn() }}'
+    {{ dbt_cdc._indent(dbt_cdc._is_record_of(tracked, window), 4) }}
 {%- endmacro %}
 
 

@@ -19,6 +19,7 @@
         'tracks_columns': meta.get('track_columns_updated', false),
         'capture_from': 'now',
         'before_image': meta.get('before_image', 'complete'),
+        'settings': 'meta.change_tracking',
     } %}
     {% do dbt_cdc._check_tracked_table(node, tracked) %}
     {% if not tracked.tracks_columns %}
@@ -64,9 +65,7 @@
         {% for node in graph.nodes.values()
             if node.resource_type == 'model' and node.config.materialized == 'change_tracking_table' %}
             {% set tracked = dbt_cdc._tracked_table(node) %}
-            {% do tracked.update(relation=api.Relation.create(
-                database=node.database, schema=node.schema, identifier=node.alias, type='table'
-            )) %}
+            {% do tracked.update(relation=dbt_cdc._model_relation(node)) %}
             {% if tracked.name in found %}
                 {% do dbt_cdc.raise_cdc_error(
                     4996, 'change tracking of table ' ~ tracked.table ~ ' is enabled twice, by models '

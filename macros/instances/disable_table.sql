@@ -10,7 +10,7 @@
             ) %}
         {% endif %}
         {% set known = dbt_cdc._registered_if_any() %}
-        {% set found = dbt_cdc._instances_to_disable(
+        {% set found = dbt_cdc._registered_of_table(
             known, source_schema, source_name, capture_instance | trim) %}
         {% for registered in found %}
             {% do dbt_cdc._report_disabling(registered, dry_run) %}
@@ -27,7 +27,7 @@
 {% endmacro %}
 
 
-{% macro _instances_to_disable(known, source_schema, source_name, capture_instance) %}
+{% macro _registered_of_table(known, source_schema, source_name, capture_instance) %}
     {% set of_table = [] %}
     {% for registered in known.values()
         if registered.source_schema | lower == source_schema | lower

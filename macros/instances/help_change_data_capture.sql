@@ -9,7 +9,7 @@
             ) %}
         {% endif %}
         {% set found = dbt_cdc._registered_if_any().values() | sort(attribute='source_schema,source_name,create_date')
-            if source_schema is none else dbt_cdc._instances_to_disable(
+            if source_schema is none else dbt_cdc._registered_of_table(
                 dbt_cdc._registered_if_any(), source_schema, source_name, 'all') %}
         {% set rows, starts = [], {} %}
         {% for instance in found %}

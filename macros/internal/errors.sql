@@ -19,11 +19,12 @@
 {% endmacro %}
 
 
-{% macro _complete_images_advice() %}
+{#- `settings`: where the YAML says before_image, e.g. meta.cdc. -#}
+{% macro _complete_images_advice(settings) %}
     {% do return(
         'make the source log complete images (PostgreSQL: alter table ... replica identity full; '
         ~ 'MySQL: binlog_row_image=FULL; Oracle: supplemental log data (all) columns), or accept '
-        ~ 'partial ones with meta.cdc.before_image: partial; then run again'
+        ~ 'partial ones with ' ~ settings ~ '.before_image: partial; then run again'
     ) %}
 {% endmacro %}
 

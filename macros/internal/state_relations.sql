@@ -11,6 +11,14 @@
 {% endmacro %}
 
 
+{#- The table of a model, as `graph` has the model. -#}
+{% macro _model_relation(node) %}
+    {% do return(api.Relation.create(
+        database=node.database, schema=node.schema, identifier=node.alias, type='table'
+    )) %}
+{% endmacro %}
+
+
 {#- Rows of a small query as dictionaries; times as text. -#}
 {% macro _fetch(query) %}
     {% set rows = [] %}

@@ -48,9 +48,7 @@ select 1 as placeholder
 {% macro _ensure_state_tables() %}
     {% for node in graph.nodes.values() %}
         {% if node.resource_type == 'model' and node.config.materialized == 'state_table' %}
-            {% set relation = api.Relation.create(
-                database=node.database, schema=node.schema, identifier=node.alias, type='table'
-            ) %}
+            {% set relation = dbt_cdc._model_relation(node) %}
             {% if load_cached_relation(relation) is none %}
                 {% do adapter.create_schema(relation.without_identifier()) %}
                 {% do run_query(

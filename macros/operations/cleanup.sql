@@ -8,7 +8,7 @@
         {% do dbt_cdc._check_vacuum_hours(vacuum_hours) %}
         {% do dbt_cdc._ensure_state_tables() %}
         {% set state = dbt_cdc._published_state() %}
-        {% set job = dbt_cdc._find_job('cleanup') %}
+        {% set job = dbt_cdc._find_job('cleanup', dbt_cdc._jobs()) %}
         {% if not state.high_end %}
             {% do dbt_cdc._log_line('cleanup: nothing is published yet') %}
         {% else %}
@@ -103,16 +103,12 @@
     relation}]. -#}
 {% macro _registered_instances(condition='true') %}
     {% set table = dbt_cdc._state_relation('change_tables') %}
-    {% set declared = dbt_cdc._capture_instances() %}
     {% set found = [] %}
     {% for row in dbt_cdc._fetch(
         'select capture_instance, start_lsn as low_end from ' ~ table ~ ' where ' ~ condition
         ~ ' order by capture_instance'
     ) %}
-        {% set name = row.capture_instance | lower %}
-        {% set relation = declared[name].relation if name in declared
-            else table.incorporate(path={'identifier': name ~ '_ct'}) %}
-        {% do found.append(dict(row, relation=relation)) %}
+        {% do found.append(dict(row, relation=dbt_cdc._change_table_of(row.capture_instance))) %}
     {% endfor %}
     {% do return(found) %}
 {% endmacro %}

@@ -44,8 +44,8 @@
 {% endmacro %}
 
 
-{% macro _find_job(job_type) %}
-    {% set job = dbt_cdc._jobs().get(job_type) %}
+{% macro _find_job(job_type, jobs) %}
+    {% set job = jobs.get(job_type) %}
     {% if not job %}
         {% do dbt_cdc.raise_cdc_error(
             22997, "the job '" ~ job_type ~ "' does not exist", 'make it with add_job'

@@ -41,7 +41,7 @@
             maxtrans=maxtrans, maxscans=maxscans, continuous=continuous,
             pollinginterval=pollinginterval, retention=retention, threshold=threshold) %}
         {% set jobs = dbt_cdc._checked_jobs(job_type, given) %}
-        {% set job = dbt_cdc._changed_job(dbt_cdc._find_job(job_type), given) %}
+        {% set job = dbt_cdc._changed_job(dbt_cdc._find_job(job_type, jobs), given) %}
         {% do jobs.update({job_type: job}) %}
         {% set assignments = [] %}
         {% for name in given %}
@@ -60,7 +60,7 @@
     {% do dbt_cdc._declare_state() %}
     {% if execute %}
         {% set jobs = dbt_cdc._checked_jobs(job_type, {}) %}
-        {% do dbt_cdc._find_job(job_type) %}
+        {% do dbt_cdc._find_job(job_type, jobs) %}
         {% do jobs.pop(job_type) %}
         {% do dbt_cdc._change_jobs(
             'delete from ' ~ dbt_cdc._state_relation('cdc_jobs')
@@ -95,8 +95,7 @@
 {% macro _ask_agent(job_type, request, dry_run) %}
     {% do dbt_cdc._declare_state() %}
     {% if execute %}
-        {% do dbt_cdc._checked_jobs(job_type, {}) %}
-        {% do dbt_cdc._find_job(job_type) %}
+        {% do dbt_cdc._find_job(job_type, dbt_cdc._checked_jobs(job_type, {})) %}
         {% if not dry_run %}
             {% do dbt_cdc._request_of_job(job_type, request) %}
         {% endif %}

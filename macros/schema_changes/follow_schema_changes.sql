@@ -82,9 +82,15 @@
         {% do assignments.append(
             name ~ ' = case column_ordinal ' ~ cases | join(' ') ~ ' else ' ~ name ~ ' end') %}
     {% endfor %}
+    {% do dbt_cdc._update_metadata('captured_columns', instance, assignments) %}
+{% endmacro %}
+
+
+{#- Sets columns of the rows that a metadata table has of an instance. -#}
+{% macro _update_metadata(table, instance, assignments) %}
     {% if assignments %}
         {% do run_query(
-            'update ' ~ dbt_cdc._state_relation('captured_columns') ~ ' set ' ~ assignments | join(', ')
+            'update ' ~ dbt_cdc._state_relation(table) ~ ' set ' ~ assignments | join(', ')
             ~ ' where object_id = ' ~ dbt_cdc._object_id(instance.name ~ '_ct')
         ) %}
     {% endif %}
@@ -104,12 +110,7 @@
         {% do instance.registered.update(end_lsn=plan.problem.lsn) %}
         {% do plan.update(problem=none) %}
     {% endif %}
-    {% if assignments %}
-        {% do run_query(
-            'update ' ~ dbt_cdc._state_relation('change_tables') ~ ' set ' ~ assignments | join(', ')
-            ~ ' where object_id = ' ~ dbt_cdc._object_id(instance.name ~ '_ct')
-        ) %}
-    {% endif %}
+    {% do dbt_cdc._update_metadata('change_tables', instance, assignments) %}
 {% endmacro %}
 
 

@@ -8,17 +8,15 @@
     {% set size = size[0].replace(' ', '') if size else '' %}
     {% for pattern, spark_type in dbt_cdc._source_type_patterns().items()
         if modules.re.fullmatch(pattern, base) %}
-        {% if spark_type != 'decimal' and (
-            spark_type not in ['varchar', 'char'] or modules.re.fullmatch('\\(\\d+\\)', size)
-        ) %}
-            {% do return(spark_type ~ (size if spark_type in ['varchar', 'char'] else '')) %}
-        {% elif spark_type == 'decimal' %}
-            {% set sizes = modules.re.findall('\\d+', size) %}
+        {% set sizes = modules.re.findall('\\d+', size) %}
+        {% if spark_type == 'decimal' %}
             {% do return('decimal(' ~ ([sizes[0] | int, 38] | min) ~ ',' ~ (sizes[1:] or ['0'])[0] ~ ')'
                 if sizes else 'decimal(38,18)') %}
-        {% else %}
-            {% do return('string' if spark_type == 'varchar' else 'char(1)') %}
+        {% elif spark_type in ['varchar', 'char'] %}
+            {% set unsized = {'varchar': 'string', 'char': 'char(1)'}[spark_type] %}
+            {% do return(spark_type ~ size if modules.re.fullmatch('\\(\\d+\\)', size) else unsized) %}
         {% endif %}
+        {% do return(spark_type) %}
     {% endfor %}
     {% do return('string') %}
 {% endmacro %}
