@@ -24,6 +24,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "tests")]
 
 import change_tracking  # noqa: E402
+import consumers  # noqa: E402
 import harness  # noqa: E402
 import jobs  # noqa: E402
 import matplotlib  # noqa: E402
@@ -306,6 +307,7 @@ PARTS = {
     "memory": memory,
     "instances": many_instances,
     "change_tracking": change_tracking.changes,
+    "consumers": consumers.follow,
     "cleanup": jobs.cleanup,
     "compaction": jobs.compaction,
     "agent": jobs.agent,

@@ -4,8 +4,8 @@
     agent.py dbt run-operation stop_job  a dbt command inside the running agent, between scans
 
 It keeps one warm Spark session and does one thing at a time: a scan (`dbt run` of the change
-tables and what they are made of), a cleanup, or a command. What it runs, and how often, is in
-`cdc_jobs`, read when a job starts; docs/jobs.md has the whole story.
+tables, what they are made of, replicas and histories), a cleanup, or a command. What it runs, and
+how often, is in `cdc_jobs`, read when a job starts; docs/jobs.md has the whole story.
 """
 
 from __future__ import annotations
@@ -33,7 +33,10 @@ from dbt_commands import Dbt, problem, told
 LONGEST_PAUSE = 300.0  # seconds between two tries while scans fail
 IDLE_POLL = 5  # seconds between two looks for requests while the capture job is stopped
 SOCKET = "agent.sock"  # in dbt's target folder
-SELECTED = "+config.materialized:change_table +config.materialized:change_tracking_table"
+SELECTED = " ".join(
+    f"+config.materialized:{kind}"
+    for kind in ("change_table", "change_tracking_table", "replica", "history")
+)
 TRACKING_CLEANUP_MINUTES = 30
 log = logging.getLogger("agent")
 

@@ -127,14 +127,30 @@ def main() -> None:
     show(changes("all", new_window, "all", ORDER), 6)
     show(changes("net", new_window, "all", order), 6)
 
-    step("7. A window outside the validity interval is an error, never a part of the truth")
+    step("7. Two models that follow tables: a replica, and a history of every version")
+    show(
+        f"select status, count(*) as orders, sum(amount) as amount from {SCHEMA}.orders"
+        " group by status order by status"
+    )
+    show(
+        "select customer_id, name, balance, valid_from, valid_to\n"
+        f"from {SCHEMA}.customers_history\n"
+        "order by count(*) over (partition by customer_id) desc, customer_id, valid_from_lsn",
+        5,
+    )
+    show(
+        "select consumer, capture_instance, mode, last_time, lag_transactions as lag\n"
+        f"from {SCHEMA}.cdc_consumers order by consumer, capture_instance"
+    )
+
+    step("8. A window outside the validity interval is an error, never a part of the truth")
     beyond = value(f"select {SCHEMA}.fn_cdc_increment_lsn('{second_end}')")
     try:
         show(changes("all", (low, beyond), "all", ORDER))
     except PySparkException as error:
         print(str(error).replace("[USER_RAISED_EXCEPTION] ", "").replace(" SQLSTATE: P0001", ""))
 
-    step("8. Clean up: of public.orders, all changes before the end of the first batch go")
+    step("9. Clean up: of public.orders, all changes before the end of the first batch go")
     mark = f"--args={{capture_instance: public_orders, low_water_mark: {first_end}}}"
     dbt("run-operation", "cleanup_change_table", mark)
 

@@ -18,6 +18,7 @@ import jinja2
 from dbt_commands import Dbt, problem, told
 from report_parts import (
     Data,
+    consumer_rows,
     error_parts,
     facts,
     job_rows,
@@ -54,6 +55,7 @@ def make_page(data: Data) -> str:
         facts=facts(data),
         **scan_parts(data),
         **table_parts(data),
+        consumers=consumer_rows(data),
         **error_parts(data),
         jobs=job_rows(data),
     )

@@ -70,6 +70,10 @@ def find_problems(data: Data) -> list[str]:
     missing = [row["change_table"] for row in data["tables"] if not row["is_there"]]
     if missing:
         found.append(f"{change_tables(missing)} not there: {names(missing)}.")
+    stale = sorted({row["consumer"] for row in data["consumers"] if row["is_stale"]})
+    if stale:
+        text = "Changes that consumers have not read are gone"
+        found.append(f"{text}: {names(stale)}. reset_consumer starts them over.")
     limit = retention(data)
     over = [row["capture_instance"] for row in data["tables"] if is_over(row, limit)]
     if over:
@@ -287,6 +291,27 @@ def table_row(table: Data, limit: int | None) -> Data:
         "share": min(100, round(100 * seconds / limit)) if limit and seconds is not None else None,
         "is_over": is_over(table, limit),
     }
+
+
+def consumer_rows(data: Data) -> list[Data]:
+    """Who has consumed how far, those with the longest lag first."""
+    rows = sorted(
+        data["consumers"],
+        key=lambda row: (-(row["lag_seconds"] or 0), row["consumer"], row["capture_instance"]),
+    )
+    return [
+        {
+            "name": row["consumer"],
+            "instance": row["capture_instance"],
+            "mode": row["mode"],
+            "time": short(row["last_time"]),
+            "lsn": row["last_lsn"] or "nothing yet",
+            "lag": span(row["lag_seconds"]) if row["lag_transactions"] else "none",
+            "transactions": number(row["lag_transactions"]),
+            "is_stale": row["is_stale"],
+        }
+        for row in rows
+    ]
 
 
 def error_parts(data: Data) -> Data:

@@ -65,7 +65,8 @@
         }) %}
     {% endfor %}
     {% do return({
-        'columns': columns, 'start_lsn': start_lsn, 'end_lsn': none, 'has_drop_pending': false
+        'columns': columns, 'start_lsn': start_lsn, 'end_lsn': none, 'has_drop_pending': false,
+        'lost_lsn': none if starts_at_log_start else dbt_cdc.decrement_lsn(start_lsn),
     }) %}
 {% endmacro %}
 
@@ -107,6 +108,7 @@
             dbt_cdc._literal(instance.filegroup_name), 'current_timestamp()',
             instance.allow_partition_switch | lower,
             dbt_cdc._literal(instance.source_schema), dbt_cdc._literal(instance.source_name),
+            dbt_cdc._literal(instance.registered.lost_lsn),
         ] | join(', ') ~ ')') %}
     {% endfor %}
     {% do return(values) %}

@@ -1,17 +1,22 @@
 {#- An INSERT that can be repeated and raced: `guard` is false where its rows are already there, and
     since it reads the target, Delta refuses the second of two at once. The handler then tries
-    again, which adds nothing if the other one has done the work. An error in the rows comes out of
-    a plain SELECT that needs all columns as one line: out of the INSERT it would be a Java stack
-    (docs/decisions/0001). -#}
+    again, which adds nothing if the other one has done the work (docs/decisions/0001). -#}
 {% macro _insert_once(target, rows, guard) -%}
-    {%- set insert = dbt_cdc._guarded_insert(target, rows, guard) -%}
-    {%- set probe_and_insert -%}
+    {{ dbt_cdc._write_once(dbt_cdc._guarded_insert(target, rows, guard), rows) }}
+{%- endmacro %}
+
+
+{#- A statement that writes `rows` and can be repeated; where it fails, it is tried again, as where
+    another client wrote at the same time. An error in the rows comes out of a plain SELECT that needs all
+    columns as one line: out of the statement it would be a Java stack. -#}
+{% macro _write_once(write, rows) -%}
+    {%- set probe_and_write -%}
 select max(hash(*)) from (
     {{ dbt_cdc._indent(rows, 4) }}
 );
-{{ insert }}
+{{ write }}
     {%- endset -%}
-    {{ dbt_cdc._on_failure(insert, probe_and_insert) }}
+    {{ dbt_cdc._on_failure(write, probe_and_write) }}
 {%- endmacro %}
 
 

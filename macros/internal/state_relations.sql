@@ -35,7 +35,7 @@
         'lsn_time_mapping',
         'scan_transactions', 'scan_progress', 'scan_sessions', 'cdc_jobs', 'job_requests',
         'dm_cdc_errors', 'dm_cdc_log_scan_sessions', 'change_tracking_databases',
-        'change_tracking_tables', 'syscommittab', 'mschange_tracking_history'] %}
+        'change_tracking_tables', 'syscommittab', 'mschange_tracking_history', 'consumer_bookmarks'] %}
         {% do dbt_cdc._state_relation(name) %}
     {% endfor %}
 {% endmacro %}

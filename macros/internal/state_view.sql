@@ -17,3 +17,9 @@
     {% endif %}
     {% do return({'relations': [relation]}) %}
 {% endmaterialization %}
+
+
+{#- Only the SQL of one, for a macro that may run before any view is made. -#}
+{% macro _view_sql(name) -%}
+    {{ render(graph.nodes['model.dbt_cdc.' ~ name].raw_code) }}
+{%- endmacro %}

@@ -7,7 +7,7 @@
         {% set data = {
             'target': target.name, 'schema': target.schema,
             'made': run_started_at.strftime('%Y-%m-%d %H:%M:%S'),
-            'sessions': [], 'tables': [], 'errors': [], 'error_days': [], 'jobs': [],
+            'sessions': [], 'tables': [], 'errors': [], 'error_days': [], 'jobs': [], 'consumers': [],
         } %}
         {% set change_tables = dbt_cdc._state_relation('change_tables') %}
         {% if load_cached_relation(change_tables) is not none %}
@@ -20,6 +20,7 @@
                 error_days=dbt_cdc._report_rows(dbt_cdc._report_error_days_sql()),
                 jobs=dbt_cdc._report_rows(
                     'select * from ' ~ dbt_cdc._state_relation('cdc_jobs')),
+                consumers=dbt_cdc._report_rows(dbt_cdc._report_consumers_sql()),
             ) %}
         {% endif %}
         {% do log('cdc report: ' ~ tojson(data)) %}
@@ -37,8 +38,7 @@
 {% endmacro %}
 
 
-{#- The aggregate and the last scans, with the rows of each table that got any. Of the view only its
-    SQL: a run of the change tables alone does not make it. -#}
+{#- The aggregate and the last scans, with the rows of each table that got any. -#}
 {% macro _report_sessions_sql(limit) -%}
     select
         sessions.session_id,
@@ -56,12 +56,28 @@
         sessions.failed_sessions_count,
         filter(runs.captured_rows, captured -> captured.row_count > 0) as captured_rows
     from (
-        {{ render(graph.nodes['model.dbt_cdc.dm_cdc_log_scan_sessions'].raw_code) }}
+        {{ dbt_cdc._view_sql('dm_cdc_log_scan_sessions') }}
     ) as sessions
     left join {{ dbt_cdc._state_relation('scan_sessions') }} as runs
         on sessions.session_id = runs.session_id and sessions.start_time = runs.start_time
     order by sessions.session_id = 0 desc, sessions.start_time desc
     limit {{ limit + 1 }}
+{%- endmacro %}
+
+
+{% macro _report_consumers_sql() -%}
+    select
+        consumer,
+        capture_instance,
+        mode,
+        last_lsn,
+        cast(last_time as string) as last_time,
+        lag_seconds,
+        lag_transactions,
+        is_stale
+    from (
+        {{ dbt_cdc._view_sql('cdc_consumers') }}
+    ) as consumers
 {%- endmacro %}
 
 

@@ -31,3 +31,16 @@
         {% endif %}
     {% endif %}
 {% endmacro %}
+
+
+{#- The name of the model that a data test of consumers is set on. -#}
+{% macro _tested_consumer(model) %}
+    {% if execute %}
+        {% for node in graph.nodes.values()
+            if node.resource_type == 'model' and node.alias == model.identifier
+            and node.schema == model.schema %}
+            {% do return(node.name) %}
+        {% endfor %}
+    {% endif %}
+    {% do return(model.identifier if execute else '') %}
+{% endmacro %}

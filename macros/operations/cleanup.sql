@@ -44,34 +44,15 @@
     {% for instance in instances %}
         {% do instance.update(new_low_end=[mark or '', instance.low_end] | max) %}
     {% endfor %}
+    {% set losses = dbt_cdc._hold_for_consumers(instances, is_job=not capture_instance) %}
     {% if dry_run %}
         {% do dbt_cdc._print_rows(dbt_cdc._removable(instances)) %}
     {% else %}
-        {% do dbt_cdc._raise_low_ends(instances, mark, is_one) %}
+        {% do dbt_cdc._raise_low_ends(instances) %}
         {% do dbt_cdc._remove_dead_rows(instances, is_job=not capture_instance) %}
     {% endif %}
+    {% do dbt_cdc._report_losses(losses, dry_run) %}
     {% do return(instances) %}
-{% endmacro %}
-
-
-{#- In one statement; then the view of validity bounds shows it, if it does not yet. -#}
-{% macro _raise_low_ends(instances, mark, is_one) %}
-    {% set shown = dbt_cdc._published_state() %}
-    {% set behind = [] %}
-    {% for instance in instances
-        if shown.intervals.get(instance.capture_instance | lower, {}).get('low_end')
-        != instance.new_low_end %}
-        {% do behind.append(instance.new_low_end) %}
-    {% endfor %}
-    {% if mark and behind %}
-        {% set raise_ends -%}
-            update {{ dbt_cdc._state_relation('change_tables') }}
-            set start_lsn = '{{ mark }}'
-            where start_lsn < '{{ mark }}' and {{ is_one }}
-        {%- endset %}
-        {% do run_query(dbt_cdc._on_failure(raise_ends, raise_ends)) %}
-        {% do dbt_cdc._publish_validity_intervals(shown.scanned_lsn) %}
-    {% endif %}
 {% endmacro %}
 
 

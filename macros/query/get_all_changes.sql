@@ -12,10 +12,9 @@
 {%- endmacro %}
 
 
-{% macro _all_changes_sql(window) -%}
+{% macro _all_changes_sql(window, more=[]) -%}
     {%- set columns = dbt_cdc._query_columns(window, [
-        '__$start_lsn', '__$seqval', '__$operation', '__$update_mask'], 'cast(null as string)')
-    -%}
+        '__$start_lsn', '__$seqval', '__$operation', '__$update_mask'] + more) -%}
     select
         {{ columns.names | join(',\n        ') }}
     {{ dbt_cdc._indent(dbt_cdc._window_rows(window), 0) }}

@@ -16,7 +16,7 @@
     change order gives the first operation and the last row (docs/decisions/0004). -#}
 {% macro _net_changes_sql(window) -%}
     {%- set columns = dbt_cdc._query_columns(window, [
-        '__$start_lsn', '__$operation', '__$update_mask'], 'cast(null as string)') -%}
+        '__$start_lsn', '__$operation', '__$update_mask']) -%}
     {%- set captured = dbt_cdc._net_columns(window) -%}
     {%- set has_mask = window.option_sql or window.option == 'all with mask' -%}
     select

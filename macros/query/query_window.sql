@@ -94,7 +94,7 @@
 
 
 {#- Output columns, and the nulls of the guard's row that never comes. -#}
-{% macro _query_columns(window, metadata_names, null_text) %}
+{% macro _query_columns(window, metadata_names) %}
     {% set types = dbt_cdc._metadata_columns() %}
     {% set names = [] %}
     {% set nulls = [] %}

@@ -19,19 +19,8 @@
         if plan.columns[column.column_name].type != column.column_type %}
         {% do widened.update({column.column_name: plan.columns[column.column_name].type}) %}
     {% endfor %}
-    {% if widened and load_cached_relation(instance.relation) is not none %}
-        {% if dbt_cdc._file_format() == 'delta' %}
-            {% do run_query(
-                'alter table ' ~ instance.relation
-                ~ " set tblproperties ('delta.enableTypeWidening' = 'true')"
-            ) %}
-        {% endif %}
-        {% for name, data_type in widened.items() %}
-            {% do run_query(
-                'alter table ' ~ instance.relation ~ ' alter column ' ~ dbt_cdc._column(name)
-                ~ ' type ' ~ data_type
-            ) %}
-        {% endfor %}
+    {% if load_cached_relation(instance.relation) is not none %}
+        {% do dbt_cdc._alter_types(instance.relation, widened) %}
     {% endif %}
     {% if widened %}
         {% set columns = [] %}
@@ -43,6 +32,21 @@
             {% do dbt_cdc._create_functions([instance]) %}
         {% endif %}
     {% endif %}
+{% endmacro %}
+
+
+{#- `widened`: name -> type. -#}
+{% macro _alter_types(relation, widened) %}
+    {% if widened and dbt_cdc._file_format() == 'delta' %}
+        {% do run_query(
+            'alter table ' ~ relation ~ " set tblproperties ('delta.enableTypeWidening' = 'true')"
+        ) %}
+    {% endif %}
+    {% for name, data_type in widened.items() %}
+        {% do run_query(
+            'alter table ' ~ relation ~ ' alter column ' ~ dbt_cdc._column(name) ~ ' type ' ~ data_type
+        ) %}
+    {% endfor %}
 {% endmacro %}
 
 

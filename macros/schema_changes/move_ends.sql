@@ -8,6 +8,7 @@
         {% set low_end = dbt_cdc.increment_lsn(plan.truncated_lsn) %}
         {% do run_query(
             'update ' ~ dbt_cdc._state_relation('change_tables') ~ " set start_lsn = '" ~ low_end
+            ~ "', lost_lsn = '" ~ plan.truncated_lsn
             ~ "' where object_id = " ~ dbt_cdc._object_id(instance.name ~ '_ct')
             ~ " and start_lsn < '" ~ low_end ~ "'"
         ) %}

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 import shutil
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from capturing import plain_values
 from dbt.cli.main import dbtRunner
 from harness import PACKAGE
 from pyspark.sql import SparkSession
+from reference.apply import State
+from reference.capture import CaptureInstance
+from reference.truth import Truth, data_dir
 
 SCHEMA = "example"
 
@@ -37,6 +42,7 @@ def test_two_batches_are_captured_and_the_unit_test_passes(
         done = dbtRunner().invoke(["build", *options])
         assert done.success, [r.message for r in done.result.results if r.message]
         ends.append(spark.sql(f"select max(high_end) from {SCHEMA}.validity_intervals").first()[0])
+        check_consumers(spark, {1: 3, 2: 5}[batch])
     assert ends == ["0x00000001988078000000", "0x0000000199D8F8000000"]
     kinds = {r.node.resource_type for r in done.result.results}
     assert {"model", "unit_test", "test"} <= {str(kind) for kind in kinds}
@@ -53,6 +59,49 @@ def test_two_batches_are_captured_and_the_unit_test_passes(
     )
     assert sum(row[1] for row in net.collect()) == 51
     ask_analyses(spark, tmp_path, options, ends[0])
+
+
+def check_consumers(spark: SparkSession, number: int) -> None:
+    """Replica, history and the consumer of two tables against the true state at a checkpoint."""
+    stale = spark.sql(f"select * from {SCHEMA}.cdc_consumers where is_stale or lag_lsn > 0")
+    assert stale.count() == 0
+    if data_dir() is None:
+        return
+    truth = Truth(data_dir() / "postgres")
+    current = f"{SCHEMA}.customers_history where valid_to_lsn is null"
+    for table, content in (("orders", f"{SCHEMA}.orders"), ("customers", current)):
+        rows = spark.sql(f"select * from {content}").collect()
+        every, names = truth.instance(table), rows[0].asDict()
+        columns = tuple((n, t) for n, t in every.columns if n in names)
+        instance = CaptureInstance("public", table, f"public_{table}", columns, every.index_columns)
+        captured_part(truth, number, table, set(names))
+        written = spark.sql(
+            f"select {', '.join(instance.index_columns)}, max(`__$start_lsn`) as lsn"
+            f" from {SCHEMA}.public_{table}_ct group by {', '.join(instance.index_columns)}"
+        )
+        state = State(instance, written={tuple(row[:-1]): row.lsn for row in written.collect()})
+        for row in rows:
+            values = plain_values(row, instance)
+            state.rows[instance.key(values)] = values
+        assert truth.differences(state, number) == []
+    tables = truth.checkpoints[number].rows
+    amounts = {row["customer_id"]: [row["name"], 0, None] for row in tables["customers"]}
+    for row in tables["orders"]:  # there is no foreign key
+        total = amounts.get(row["customer_id"], [None, 0, None])
+        total[1:] = [total[1] + 1, (total[2] or 0) + Decimal(row["amount"] or 0)]
+    found = spark.table(f"{SCHEMA}.customer_orders").collect()
+    assert {str(r.customer_id): [r.name, r.order_count, r.amount] for r in found} == amounts
+
+
+def captured_part(truth: Truth, number: int, table: str, names: set[str]) -> None:
+    """Leaves out of the truth what the example does not capture."""
+    checkpoint = truth.checkpoints[number]
+    checkpoint.columns[table] = [(n, t) for n, t in checkpoint.columns[table] if n in names]
+    truth.ddl = [
+        ddl
+        for ddl in truth.ddl
+        if ddl["effect"]["table"] != table or ddl["effect"].get("add", "") in {"", *names}
+    ]
 
 
 def ask_analyses(spark: SparkSession, folder: Path, options: list[str], batch_end: str) -> None:

@@ -97,7 +97,7 @@ def made_up(sessions: list[dict[str, Any]], tables: int = 1, **given: Any) -> di
         "target": "test", "schema": "cdc", "made": str(NOON + timedelta(hours=1)),
         "sessions": [*sessions, *([total] if sessions else [])],
         "tables": [change_table(f"dbo_t{n}") for n in range(tables)],
-        "errors": [], "error_days": [], "jobs": deepcopy(JOBS), **given,
+        "errors": [], "error_days": [], "jobs": deepcopy(JOBS), "consumers": [], **given,
     }  # fmt: skip
 
 
@@ -111,6 +111,33 @@ def test_a_page_without_anything_says_so(report: ModuleType) -> None:
     page = report.make_page(made_up([], tables=0, jobs=[]))
     assert "Nothing is captured here yet." in text_of(page)
     assert "<svg" not in page and "<h2" not in page
+
+
+def consumer(name: str, **given: Any) -> dict[str, Any]:
+    return {
+        "consumer": name, "capture_instance": "dbo_t0", "mode": "net", "last_lsn": int_to_lsn(9),
+        "last_time": str(NOON), "lag_seconds": 0, "lag_transactions": 0, "is_stale": False, **given,
+    }  # fmt: skip
+
+
+def test_consumers_and_who_comes_too_late(report: ModuleType) -> None:
+    rows = [
+        consumer("at_the_end"),
+        consumer("behind", lag_seconds=90, lag_transactions=1200),
+        consumer("<late>", lag_seconds=7200, lag_transactions=5, is_stale=True),
+        consumer("new", last_lsn=None, last_time=None, lag_seconds=60, lag_transactions=2),
+    ]
+    page = report.make_page(made_up([session(1)], consumers=rows))
+    text = text_of(page)
+    for fact in (
+        "1 problem: Changes that consumers have not read are gone: &lt;late&gt;. reset_consumer",
+        f"&lt;late&gt; dbo_t0 net 2026-07-01 12:00:00 {int_to_lsn(9)} too late 5 behind dbo_t0 net",
+        "1 min 30 s 1,200",
+        "new dbo_t0 net – nothing yet",
+        f"at_the_end dbo_t0 net 2026-07-01 12:00:00 {int_to_lsn(9)} none 0",
+    ):
+        assert fact in text, fact
+    assert "Consumers" not in text_of(report.make_page(made_up([session(1)])))
 
 
 def test_one_scan_is_a_dot_in_each_plot(report: ModuleType) -> None:

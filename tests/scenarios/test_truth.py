@@ -84,10 +84,25 @@ def project(
     }
     for instance in instances:
         models[f"{instance.capture_instance}_ct.sql"] = "{{ dbt_cdc.change_table() }}"
+    if kind == "incremental":
+        models |= followers()
     made = make_project(models=models, vars={"cdc_log_model": "shop_log"})
     made.sql("create schema {schema}")
     made.sql(f"create table {{schema}}.events ({LANDED}) using delta")
     return made
+
+
+def followers() -> dict[str, str]:
+    """A replica that knows when its rows were written, and histories, one of partial images."""
+    model = (
+        "{{{{ config(materialized='{}') }}}}\nselect {} from {{{{ dbt_cdc.new_changes('{}') }}}}"
+    )
+    written = "*, `__$start_lsn` as written"
+    return {
+        "docs.sql": model.format("replica", written, "public_docs"),
+        "docs_history.sql": model.format("history", "*", "public_docs"),
+        "orders_history.sql": model.format("history", "*", "public_orders"),
+    }
 
 
 def land(project: Project, events: list[Event]) -> None:
@@ -144,6 +159,34 @@ def test_the_true_state_at_every_checkpoint(
         if instance.index_columns:
             distant = apply_net(State(instance), net_changes(incremental, instance, low, high_end))
             assert truth.differences(distant, truth.checkpoints[-1].number) == []
+
+
+@pytest.mark.parametrize("table", ["docs", "orders"])
+def test_a_history_has_the_true_state_at_every_checkpoint(
+    incremental: Project, instances: list[CaptureInstance], truth: Truth, table: str
+) -> None:
+    instance = next(i for i in instances if i.source_name == table)
+    versions = incremental.table(f"{table}_history").collect()
+    for checkpoint in truth.checkpoints:
+        lsn, state = int_to_lsn(checkpoint.position << 24), State(instance)
+        for row in versions:
+            if row.valid_from_lsn <= lsn < (row.valid_to_lsn or "0xG"):
+                values = plain_values(row, instance)
+                state.rows[instance.key(values)] = values
+                state.written[instance.key(values)] = row.valid_from_lsn
+        assert truth.differences(state, checkpoint.number) == []
+
+
+def test_a_replica_has_the_true_state(
+    incremental: Project, instances: list[CaptureInstance], truth: Truth
+) -> None:
+    instance = next(i for i in instances if i.source_name == "docs")
+    state = State(instance)
+    for row in incremental.table("docs").collect():
+        values = plain_values(row, instance)
+        state.rows[instance.key(values)] = values
+        state.written[instance.key(values)] = row.written
+    assert truth.differences(state, truth.checkpoints[-1].number) == []
 
 
 def net_changes(project: Project, instance: CaptureInstance, low: str, high: str) -> list[NetRow]:

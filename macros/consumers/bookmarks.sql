@@ -1,0 +1,140 @@
+{#- How far each model has consumed each instance. Before a model writes, its bookmark says up to where it
+    will (open_lsn) and which version its table has; after the write the bookmark moves there. A run that
+    died in between is settled by Delta's history (docs/decisions/0009). -#}
+
+{#- All bookmarks: {consumer: {instance: row}}. -#}
+{% macro _bookmarks() %}
+    {% set bookmarks = {} %}
+    {% set table = dbt_cdc._state_relation('consumer_bookmarks') %}
+    {% if load_cached_relation(table) is not none %}
+        {% for row in dbt_cdc._fetch(
+            'select consumer, capture_instance, last_lsn, open_lsn, target_version, accepts_loss from ' ~ table
+        ) %}
+            {% do bookmarks.setdefault(row.consumer, {}).update({row.capture_instance | lower: row}) %}
+        {% endfor %}
+    {% endif %}
+    {% do return(bookmarks) %}
+{% endmacro %}
+
+
+{#- What an earlier run has opened was consumed if its table has got rows since. -#}
+{% macro _settle_open_bookmarks(consumer) %}
+    {% set open = consumer.bookmarks.values() | selectattr('open_lsn') | list %}
+    {% set writes = ['WRITE', 'MERGE', 'CREATE TABLE AS SELECT', 'CREATE OR REPLACE TABLE AS SELECT',
+        'REPLACE TABLE AS SELECT'] %}
+    {% set commits = dbt_cdc._fetch('describe history ' ~ this) | selectattr('operation', 'in', writes)
+        | list if open else [] %}
+    {% for bookmark in open if commits and commits[0].version > bookmark.target_version %}
+        {% do bookmark.update(last_lsn=bookmark.open_lsn, accepts_loss=false) %}
+    {% endfor %}
+{% endmacro %}
+
+
+{#- The pre-hook that new_changes gives to its model. It writes where there is something new to say: a
+    model without news leaves its bookmarks alone. -#}
+{% macro _open_bookmarks() %}
+    {% do dbt_cdc._declare_state() %}
+    {% set consumer = dbt_cdc._consumer_at_work() %}
+    {% set known, new = [], [] %}
+    {% for name, window in consumer.get('windows', {}).items() if not consumer.is_open %}
+        {% set bookmark = consumer.bookmarks.get(name, {}) %}
+        {% if not bookmark %}
+            {% do new.append(window) %}
+        {% elif bookmark.open_lsn or window.is_first or bookmark.last_lsn != window.bookmark_lsn %}
+            {% do known.append(dict(window, last_lsn=bookmark.last_lsn)) %}
+        {% endif %}
+    {% endfor %}
+    {% if known or new %}
+        {% set version = dbt_cdc._fetch('describe history ' ~ this ~ ' limit 1')[0].version
+            if consumer.is_there else -1 %}
+        {% set table = dbt_cdc._state_relation('consumer_bookmarks') %}
+        {% if known %}
+            {% set open = dbt_cdc._reopen_sql(table, consumer, known, version) %}
+            {% do run_query(dbt_cdc._on_failure(open, open)) %}
+        {% endif %}
+        {% if new %}
+            {% set open = dbt_cdc._enter_bookmarks_sql(table, consumer, new, version) %}
+            {% do run_query(dbt_cdc._on_failure(open, open)) %}
+        {% endif %}
+        {% do consumer.update(is_open=true) %}
+    {% endif %}
+{% endmacro %}
+
+
+{#- The consumer that this model is, in a run; an empty one otherwise. -#}
+{% macro _consumer_at_work() %}
+    {% do return(
+        dbt_cdc._invocation_cache().get('consumers', {}).get(model.name, {})
+        if dbt_cdc._is_building() else {}
+    ) %}
+{% endmacro %}
+
+
+{% macro _reopen_sql(table, consumer, windows, version) -%}
+    update {{ table }}
+    set
+        {%- for column, key in {
+            'mode': 'mode', 'last_lsn': 'last_lsn', 'open_lsn': 'bookmark_lsn'}.items() %}
+        {{ column }} = case capture_instance
+            {%- for window in windows %}
+            when {{ dbt_cdc._literal(window.instance.name) }} then {{ dbt_cdc._literal(window[key]) }}
+            {%- endfor %}
+        end,
+        {%- endfor %}
+        target_version = {{ version }}
+    where {{ dbt_cdc._is_bookmark(consumer, windows) }}
+{%- endmacro %}
+
+
+{% macro _enter_bookmarks_sql(table, consumer, windows, version) -%}
+    insert into {{ table }}
+    select *
+    from values
+        {%- for window in windows %}
+        (
+            {{ dbt_cdc._literal(consumer.name) }}, {{ dbt_cdc._literal(window.instance.name) }},
+            '{{ window.mode }}', {{ dbt_cdc._literal(window.consumed_lsn) }}, cast(null as timestamp),
+            {{ dbt_cdc._literal(window.bookmark_lsn) }}, {{ version }}, false, current_timestamp(),
+            cast(null as timestamp)
+        ){{ ',' if not loop.last }}
+        {%- endfor %}
+    where not exists (select 1 from {{ table }} where {{ dbt_cdc._is_bookmark(consumer, windows) }})
+{%- endmacro %}
+
+
+{% macro _is_bookmark(consumer, windows) -%}
+    consumer = {{ dbt_cdc._literal(consumer.name) }}
+    and capture_instance in (
+        {%- for window in windows %}
+        {{- dbt_cdc._literal(window.instance.name) }}{{ ', ' if not loop.last }}
+        {%- endfor -%}
+    )
+{%- endmacro %}
+
+
+{#- The post-hook that new_changes gives to its model. -#}
+{% macro _move_bookmarks() %}
+    {% do dbt_cdc._declare_state() %}
+    {% set consumer = dbt_cdc._consumer_at_work() %}
+    {% if consumer.is_open %}
+        {% set windows = consumer.windows.values() | list %}
+        {% set move -%}
+            update {{ dbt_cdc._state_relation('consumer_bookmarks') }}
+            set
+                last_lsn = open_lsn,
+                last_time = case capture_instance
+                    {%- for window in windows %}
+                    when {{ dbt_cdc._literal(window.instance.name) }} then {# -#}
+                    {{ dbt_cdc._time_literal(
+                        consumer.intervals.get(window.instance.name | lower, {}).get('high_time')) }}
+                    {%- endfor %}
+                end,
+                open_lsn = null,
+                accepts_loss = false,
+                consumed_at = current_timestamp()
+            where {{ dbt_cdc._is_bookmark(consumer, windows) }} and open_lsn is not null
+        {%- endset %}
+        {% do run_query(dbt_cdc._on_failure(move, move)) %}
+        {% do dbt_cdc._drop_other_bookmarks(consumer) %}
+    {% endif %}
+{% endmacro %}

@@ -1,0 +1,86 @@
+{#- The model that consumes, resolved once in a command: {name, kind (its materialization), is_there,
+    starts_over, is_open, bookmarks, instances, intervals and windows (by instance)}. All consumers of a
+    command see the same published ends. -#}
+{% macro _consumer() %}
+    {% set cache = dbt_cdc._invocation_cache() %}
+    {% set consumers = cache.setdefault('consumers', {}) %}
+    {% if model.name not in consumers %}
+        {% do consumers.update({model.name: dbt_cdc._resolve_consumer()}) %}
+    {% endif %}
+    {% do return(consumers[model.name]) %}
+{% endmacro %}
+
+
+{% macro _resolve_consumer() %}
+    {% set is_model = model.resource_type == 'model' %}
+    {% set kind = config.get('materialized') if is_model else 'incremental' %}
+    {% do dbt_cdc._check_consumer(kind) %}
+    {% set state = dbt_cdc._consumed_state() %}
+    {% set is_there = is_model and load_cached_relation(this) is not none %}
+    {% set consumer = {
+        'name': model.name, 'kind': kind, 'is_there': is_there, 'windows': {}, 'is_open': false,
+        'starts_over': is_model and (not is_there or should_full_refresh()),
+        'bookmarks': state.bookmarks.get(model.name, {}), 'instances': state.instances,
+        'intervals': state.intervals,
+    } %}
+    {% if is_there %}
+        {% do dbt_cdc._settle_open_bookmarks(consumer) %}
+    {% endif %}
+    {% if is_there and kind in ['replica', 'history'] and not consumer.bookmarks
+        and not consumer.starts_over %}
+        {% do dbt_cdc.raise_cdc_error(
+            2714, 'table ' ~ this ~ ' exists and no bookmark tells what it holds',
+            'dbt run --full-refresh --select ' ~ model.name ~ ' replaces it'
+        ) %}
+    {% endif %}
+    {% do return(consumer) %}
+{% endmacro %}
+
+
+{% macro _check_consumer(kind) %}
+    {% if kind not in ['incremental', 'replica', 'history'] %}
+        {% do dbt_cdc.raise_cdc_error(
+            22938, 'model ' ~ model.name ~ " takes new_changes and is materialized as '" ~ kind ~ "'",
+            "what it has consumed is kept in its table; set materialized to 'replica', 'history' or "
+            ~ "'incremental'"
+        ) %}
+    {% elif kind == 'incremental' and model.resource_type == 'model' and target.type == 'spark'
+        and (config.get('file_format') or '') | lower != 'delta' %}
+        {% do dbt_cdc.raise_cdc_error(
+            22938, 'model ' ~ model.name ~ " takes new_changes and its file_format is '"
+            ~ (config.get('file_format') or 'not set') ~ "'",
+            "a run that died is recognised by Delta's history of the table; set file_format='delta'"
+        ) %}
+    {% endif %}
+{% endmacro %}
+
+
+{#- What all consumers of a command start from, read once: {intervals, bookmarks, instances}. -#}
+{% macro _consumed_state() %}
+    {% set cache = dbt_cdc._invocation_cache() %}
+    {% if 'consumed_state' not in cache %}
+        {% if dbt_cdc._is_building() %}
+            {% do dbt_cdc._ensure_state_tables() %}
+        {% endif %}
+        {% do cache.update(consumed_state={
+            'intervals': dbt_cdc._published_state().intervals,
+            'bookmarks': dbt_cdc._bookmarks(), 'instances': dbt_cdc._consumed_instances(),
+        }) %}
+    {% endif %}
+    {% do return(cache.consumed_state) %}
+{% endmacro %}
+
+
+{#- Of each instance its source and lost_lsn, up to which changes may be missing (none: none is). -#}
+{% macro _consumed_instances() %}
+    {% set instances = {} %}
+    {% set table = dbt_cdc._state_relation('change_tables') %}
+    {% if load_cached_relation(table) is not none %}
+        {% for row in dbt_cdc._fetch(
+            'select capture_instance, source_schema, source_name, lost_lsn from ' ~ table
+        ) %}
+            {% do instances.update({row.capture_instance | lower: row}) %}
+        {% endfor %}
+    {% endif %}
+    {% do return(instances) %}
+{% endmacro %}

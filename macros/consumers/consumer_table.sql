@@ -1,0 +1,123 @@
+{#- What the materializations replica and history share. -#}
+
+{#- The consumer with makes_table (its content begins with this run) and has_news. -#}
+{% macro _materialized_consumer() %}
+    {% set consumer = dbt_cdc._invocation_cache().get('consumers', {}).get(model.name) %}
+    {% if not consumer %}
+        {% do dbt_cdc.raise_cdc_error(
+            22938,
+            config.get('materialized') ~ ' ' ~ model.name ~ ' does not take its rows from new_changes',
+            "write select * from {{ dbt_cdc.new_changes('<capture_instance>') }}"
+        ) %}
+    {% endif %}
+    {% set firsts, news = [], [] %}
+    {% for window in consumer.windows.values() %}
+        {% do firsts.append(window.is_first) %}
+        {% do news.append(window.from_lsn <= window.to_lsn) %}
+    {% endfor %}
+    {% do consumer.update(
+        makes_table=not consumer.is_there or (true in firsts and dbt_cdc._is_building()),
+        has_news=true in news and dbt_cdc._is_building()
+    ) %}
+    {% if true in firsts and false in firsts %}
+        {% do dbt_cdc.raise_cdc_error(
+            313, consumer.kind ~ ' ' ~ consumer.name ~ ' takes one more capture instance than before',
+            'dbt run --full-refresh --select ' ~ consumer.name ~ ' builds it anew from all of them'
+        ) %}
+    {% endif %}
+    {% do return(consumer) %}
+{% endmacro %}
+
+
+{#- What the model's rows have beside the metadata that is `needed`: lower-case name -> {name, quoted,
+    type}. -#}
+{% macro _columns_of_changes(changes, needed) %}
+    {% set columns, metadata = {}, [] %}
+    {% for row in run_query('describe query ' ~ changes).rows %}
+        {% if row[0].startswith('__$') %}
+            {% do metadata.append(row[0] | lower) %}
+        {% else %}
+            {% do columns.update({row[0] | lower: {
+                'name': row[0], 'quoted': dbt_cdc._column(row[0]), 'type': row[1]
+            }}) %}
+        {% endif %}
+    {% endfor %}
+    {% set missing = needed | reject('in', metadata) | list %}
+    {% if missing or not columns %}
+        {% do dbt_cdc.raise_cdc_error(
+            22938, config.get('materialized') ~ ' ' ~ model.name ~ ' lacks '
+            ~ (missing or ['columns']) | join(', ') ~ ' in its rows', 'select them from new_changes as well (select * does)'
+        ) %}
+    {% endif %}
+    {% do return(columns) %}
+{% endmacro %}
+
+
+{#- The columns that identify a row: the model's unique_key, by default the instance's key. -#}
+{% macro _consumer_key(consumer, columns) %}
+    {% set given = config.get('unique_key') %}
+    {% if not given and consumer.windows | length > 1 %}
+        {% do dbt_cdc.raise_cdc_error(
+            22938, consumer.kind ~ ' ' ~ consumer.name ~ ' takes ' ~ consumer.windows | length
+            ~ ' capture instances and has no unique_key', 'name the columns that identify one of its rows'
+        ) %}
+    {% endif %}
+    {% set names = [given] if given is string
+        else given or (consumer.windows.values() | list)[0].instance.index_columns %}
+    {% set key = {} %}
+    {% for name in names %}
+        {% if name | lower not in columns %}
+            {% do dbt_cdc.raise_cdc_error(
+                22938, "key column '" ~ name ~ "' is not among the columns of " ~ consumer.kind ~ ' '
+                ~ consumer.name ~ ' (' ~ columns.values() | map(attribute='name') | join(', ') ~ ')',
+                'select it, or name other columns as unique_key'
+            ) %}
+        {% endif %}
+        {% do key.update({name | lower: columns[name | lower]}) %}
+    {% endfor %}
+    {% do return(key) %}
+{% endmacro %}
+
+
+{#- The instance whose partial images may leave the column's value unknown; none where there is none. -#}
+{% macro _partial_instance_of(column, consumer) %}
+    {% for window in consumer.windows.values()
+        if consumer.windows | length == 1 and window.instance.before_image == 'partial'
+        and dbt_cdc._find_ordinal(window.instance.columns, column.name) is not none %}
+        {% do return(window.instance) %}
+    {% endfor %}
+    {% do return(none) %}
+{% endmacro %}
+
+
+{#- A source's types may have widened. Other columns than before are an edit of the model: new ones are
+    added where on_schema_change says so. -#}
+{% macro _follow_columns(relation, columns) %}
+    {% set present, widened = {}, {} %}
+    {% for column in adapter.get_columns_in_relation(relation) %}
+        {% do present.update({column.name | lower: column.dtype | lower}) %}
+    {% endfor %}
+    {% set names = columns | map(attribute='name') | map('lower') | list %}
+    {% set added = [] %}
+    {% for column in columns if column.name | lower not in present
+        and config.get('on_schema_change') in ['append_new_columns', 'sync_all_columns'] %}
+        {% do added.append(dbt_cdc._column(column.name) ~ ' ' ~ column.type) %}
+        {% do present.update({column.name | lower: column.type | lower}) %}
+    {% endfor %}
+    {% if names | sort != present.keys() | sort %}
+        {% do dbt_cdc.raise_cdc_error(
+            22930, 'model ' ~ model.name ~ ' has the columns ' ~ names | join(', ') ~ ', its table '
+            ~ present.keys() | join(', '),
+            'take the edit back, or dbt run --full-refresh --select ' ~ model.name ~ ' builds it anew; '
+            ~ "new columns are added with on_schema_change='append_new_columns'"
+        ) %}
+    {% endif %}
+    {% if added %}
+        {% do run_query('alter table ' ~ relation ~ ' add columns (' ~ added | join(', ') ~ ')') %}
+    {% endif %}
+    {% for column in columns if column.type | lower != present[column.name | lower]
+        and dbt_cdc._widens_to(present[column.name | lower], column.type | lower) %}
+        {% do widened.update({column.name: column.type}) %}
+    {% endfor %}
+    {% do dbt_cdc._alter_types(relation, widened) %}
+{% endmacro %}

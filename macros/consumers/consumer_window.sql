@@ -1,0 +1,117 @@
+{#- What a model consumes of one capture instance in this run: {instance, kind, option, from_lsn, to_lsn
+    (none below the other: nothing new), is_first, initial, initial_lsn, initial_time}. -#}
+{% macro _consumer_window(capture_instance, mode, initial, initial_lsn) %}
+    {% set consumer = dbt_cdc._consumer() %}
+    {% set instance = dbt_cdc._find_instance(capture_instance) %}
+    {% set interval = consumer.intervals.get(instance.name | lower, {}) %}
+    {% set bookmark = consumer.bookmarks.get(instance.name | lower)
+        or dbt_cdc._bookmark_of_other_instance(instance, consumer) %}
+    {% set window = dbt_cdc._consumed_as(instance, consumer, mode) %}
+    {% set window = dict(
+        window, instance=dict(instance, relation=ref(instance.model)), initial=none,
+        consumed_lsn=none if consumer.starts_over else bookmark.get('last_lsn'),
+        to_lsn=interval.get('high_end') or dbt_cdc._zero_lsn()
+    ) %}
+    {% do window.update(is_first=not window.consumed_lsn) %}
+    {% if window.is_first and initial is not none %}
+        {% do window.update(dbt_cdc._initial_content(consumer, window, initial, initial_lsn, interval)) %}
+    {% endif %}
+    {% do dbt_cdc._check_nothing_is_lost(consumer, window, bookmark, interval) %}
+    {% set after = window.consumed_lsn or window.initial_lsn %}
+    {% do window.update(
+        from_lsn=[
+            dbt_cdc.increment_lsn(after or dbt_cdc._zero_lsn()), interval.get('low_end') or ''
+        ] | max,
+        bookmark_lsn=[after or '', interval.get('high_end') or ''] | max or none
+    ) %}
+    {% do consumer.windows.update({instance.name | lower: window}) %}
+    {% do return(window) %}
+{% endmacro %}
+
+
+{#- The function and its option that a mode stands for. -#}
+{% macro _consumed_as(instance, consumer, mode) %}
+    {% set mode = (mode or ('net' if consumer.kind == 'replica' else 'all')) | string | lower | trim %}
+    {% set modes = {
+        'all': 'all', 'all update old': 'all update old',
+        'net': 'all with mask' if instance.before_image == 'partial' else 'all',
+        'net with mask': 'all with mask', 'net with merge': 'all with merge',
+    } %}
+    {% if mode not in modes %}
+        {% do dbt_cdc.raise_cdc_error(
+            313, "new_changes: mode '" ~ mode ~ "' is unknown", "give '" ~ modes | join("' or '") ~ "'"
+        ) %}
+    {% endif %}
+    {% set kind = mode.split(' ')[0] %}
+    {% if consumer.kind == 'replica' and kind != 'net' %}
+        {% do dbt_cdc.raise_cdc_error(
+            313, 'replica ' ~ consumer.name ~ " takes mode '" ~ mode ~ "'",
+            "it needs one change a key; leave the mode out or give 'net', or make the model a history"
+        ) %}
+    {% elif consumer.kind == 'history' and kind != 'all' %}
+        {% do dbt_cdc.raise_cdc_error(
+            313, 'history ' ~ consumer.name ~ " takes mode '" ~ mode ~ "'",
+            "it would miss the states in between; leave the mode out or give 'all', or make the model "
+            ~ 'a replica'
+        ) %}
+    {% elif consumer.kind in ['replica', 'history'] and not instance.index_columns %}
+        {% do dbt_cdc.raise_cdc_error(
+            22938, consumer.kind ~ ' ' ~ consumer.name ~ " cannot follow capture instance '" ~ instance.name
+            ~ "', which has no key",
+            'give the instance index_columns when it is made (a second instance can have them), or append '
+            ~ "its changes with materialized='incremental'"
+        ) %}
+    {% endif %}
+    {% do return({'mode': mode, 'kind': kind, 'option': modes[mode]}) %}
+{% endmacro %}
+
+
+{#- The rows of a table as of an LSN. The state of other times would leave deleted rows behind. -#}
+{% macro _initial_content(consumer, window, initial, initial_lsn, interval) %}
+    {% set lsn = dbt_cdc._normalize_lsn(initial_lsn, 'new_changes: initial_lsn') %}
+    {% if lsn > window.to_lsn %}
+        {% do dbt_cdc.raise_cdc_error(
+            313, 'new_changes: initial_lsn ' ~ lsn ~ ' is above the high end ' ~ window.to_lsn
+            ~ ' of capture instance ' ~ window.instance.name,
+            'give the last LSN whose changes are in ' ~ initial ~ ', or run dbt until they are published'
+        ) %}
+    {% endif %}
+    {% set time = dbt_cdc._fetch(
+        'select cast(max_by(tran_end_time, start_lsn) as string) as time from '
+        ~ dbt_cdc._state_relation('lsn_time_mapping') ~ " where start_lsn <= '" ~ lsn ~ "'"
+    )[0].time %}
+    {% do return({'initial': initial, 'initial_lsn': lsn, 'initial_time': time}) %}
+{% endmacro %}
+
+
+{#- Whether changes that the model needs were removed or never captured. An incremental model may begin
+    with what there is; a replica or history of a part of the table would be wrong. -#}
+{% macro _check_nothing_is_lost(consumer, window, bookmark, interval) %}
+    {% set lost_lsn = (consumer.instances.get(window.instance.name | lower) or {}).lost_lsn %}
+    {% set after = window.consumed_lsn or window.initial_lsn or '' %}
+    {% set needs_all = consumer.kind != 'incremental' or bookmark.get('last_lsn') %}
+    {% set is_accepted = bookmark.get('accepts_loss') and not window.initial %}
+    {% if lost_lsn and after < lost_lsn
+        and (window.consumed_lsn or window.initial or needs_all) and not is_accepted %}
+        {% set of_instance = ' of capture instance ' ~ window.instance.name %}
+        {% set gone = 'changes' ~ of_instance ~ ' up to ' ~ lost_lsn ~ ' were removed or never captured, '
+            ~ 'its low end is ' ~ interval.get('low_end') %}
+        {% set start_over = "dbt run-operation reset_consumer --args '{consumer: " ~ consumer.name ~ "}'" %}
+        {% if window.initial %}
+            {% do dbt_cdc.raise_cdc_error(
+                313, 'initial_lsn ' ~ after ~ ' is too old for ' ~ consumer.name ~ ': ' ~ gone,
+                'give newer content, as of that LSN or later'
+            ) %}
+        {% elif window.consumed_lsn %}
+            {% do dbt_cdc.raise_cdc_error(
+                313, consumer.name ~ ' has consumed up to ' ~ after ~ of_instance ~ '; ' ~ gone,
+                'start over with ' ~ start_over ~ ' (it shows what it would do; dry_run: false does it)'
+            ) %}
+        {% endif %}
+        {% do dbt_cdc.raise_cdc_error(
+            313, consumer.name ~ ' would start without a part of the table: ' ~ gone,
+            'give its content as of a later LSN (new_changes: initial, initial_lsn), or take what is left '
+            ~ 'with ' ~ start_over
+        ) %}
+    {% endif %}
+{% endmacro %}

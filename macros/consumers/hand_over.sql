@@ -1,0 +1,32 @@
+{#- A model that is moved to another instance of its table goes on from where it was: after the old
+    instance's last change that it has consumed, where the new one has all later ones. -#}
+{% macro _bookmark_of_other_instance(instance, consumer) %}
+    {% for name, bookmark in consumer.bookmarks.items()
+        if dbt_cdc._source_of(consumer.instances.get(name) or {}) == dbt_cdc._source_of(instance) %}
+        {% set lost_lsn = (consumer.instances.get(instance.name | lower) or {}).lost_lsn %}
+        {% set old = dbt_cdc._change_table_of(name) %}
+        {% if bookmark.last_lsn and lost_lsn and load_cached_relation(old) is not none
+            and not dbt_cdc._fetch(
+                'select 1 from ' ~ old ~ " where `__$start_lsn` > '" ~ bookmark.last_lsn
+                ~ "' and `__$start_lsn` <= '" ~ lost_lsn ~ "' limit 1") %}
+            {% do return(dict(bookmark, last_lsn=[bookmark.last_lsn, lost_lsn] | max)) %}
+        {% endif %}
+        {% do return(bookmark) %}
+    {% endfor %}
+    {% do return({}) %}
+{% endmacro %}
+
+
+{#- The bookmarks of instances that the model does not read any more hold nothing back. -#}
+{% macro _drop_other_bookmarks(consumer) %}
+    {% set others = [] %}
+    {% for name, bookmark in consumer.bookmarks.items() if name not in consumer.windows %}
+        {% do others.append({'instance': {'name': bookmark.capture_instance}}) %}
+    {% endfor %}
+    {% if others %}
+        {% do run_query(
+            'delete from ' ~ dbt_cdc._state_relation('consumer_bookmarks') ~ ' where '
+            ~ dbt_cdc._is_bookmark(consumer, others)
+        ) %}
+    {% endif %}
+{% endmacro %}

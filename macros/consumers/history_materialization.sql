@@ -1,0 +1,143 @@
+{#- Every version that a source's rows have had: valid from its commit to the commit that ended it (by time
+    and LSN; NULL in the current one). One MERGE ends the current versions of the keys that changed and adds
+    the new ones; a first run makes the table at once. -#}
+{% materialization history, default %}
+    {% set relation = this.incorporate(type='table') %}
+    {% set consumer = dbt_cdc._materialized_consumer() %}
+
+    {{ run_hooks(pre_hooks) }}
+
+    {% if consumer.makes_table or consumer.has_news %}
+        {% set columns = dbt_cdc._columns_of_changes(
+            compiled_code, dbt_cdc._history_metadata(consumer)) %}
+        {% do dbt_cdc._check_history_columns(columns) %}
+    {% endif %}
+    {% if consumer.makes_table %}
+        {% call statement('main') -%}
+            {{ dbt_cdc._create_as_sql(relation, columns, dbt_cdc._first_versions(
+                columns, dbt_cdc._row_versions(relation, columns, compiled_code, consumer, false))) }}
+        {%- endcall %}
+    {% elif consumer.has_news %}
+        {% do dbt_cdc._follow_columns(relation, columns.values() | list + dbt_cdc._validity_columns()) %}
+        {% do dbt_cdc._run_merge(dbt_cdc._write_once(
+            dbt_cdc._history_merge(relation, columns, compiled_code, consumer), compiled_code), consumer) %}
+    {% else %}
+        {% call noop_statement('main', 'OK') -%}
+            -- nothing new
+        {%- endcall %}
+    {% endif %}
+
+    {% do persist_docs(relation, model) %}
+    {{ run_hooks(post_hooks) }}
+    {% do return({'relations': [relation]}) %}
+{% endmaterialization %}
+
+
+{#- What a history has to know of each change. -#}
+{% macro _history_metadata(consumer) %}
+    {% set needed = ['__$start_lsn', '__$seqval', '__$operation', '__$command_id', '__$commit_time'] %}
+    {% for window in consumer.windows.values() if window.instance.before_image == 'partial' %}
+        {% do needed.append('__$update_mask') %}
+    {% endfor %}
+    {% do return(needed | unique | list) %}
+{% endmacro %}
+
+
+{% macro _validity_columns() %}
+    {% do return([
+        {'name': 'valid_from', 'type': 'timestamp'}, {'name': 'valid_to', 'type': 'timestamp'},
+        {'name': 'valid_from_lsn', 'type': 'string'}, {'name': 'valid_to_lsn', 'type': 'string'},
+    ]) %}
+{% endmacro %}
+
+
+{% macro _check_history_columns(columns) %}
+    {% for column in dbt_cdc._validity_columns() if column.name in columns %}
+        {% do dbt_cdc.raise_cdc_error(
+            22938, 'history ' ~ model.name ~ " has a column '" ~ column.name ~ "' of its own",
+            'give it another name in the model: a history adds valid_from, valid_to, valid_from_lsn and '
+            ~ 'valid_to_lsn'
+        ) %}
+    {% endfor %}
+{% endmacro %}
+
+
+{#- Each change of a key with the change that follows it. Where images are partial, a value that an update
+    does not tell is that of the version before. -#}
+{% macro _row_versions(relation, columns, changes, consumer, has_present) -%}
+{%- set key = dbt_cdc._consumer_key(consumer, columns).values() | map(attribute='quoted') | join(', ') -%}
+{%- set carried = [] -%}
+{%- for column in columns.values() if dbt_cdc._partial_instance_of(column, consumer) -%}
+    {%- do carried.append(column) -%}
+{%- endfor -%}
+select
+    *,
+    lead(`__$start_lsn`) over in_order as `__$next_lsn`,
+    lead(`__$commit_time`) over in_order as `__$next_time`,
+    row_number() over in_order as `__$number`
+from (
+    {%- if carried %}
+    {{ dbt_cdc._indent(dbt_cdc._carry_values(
+        columns, carried, key, changes, consumer, relation if has_present), 4) }}
+    {%- else %}
+    {{ dbt_cdc._indent(changes, 4) }}
+    {%- endif %}
+)
+where `__$operation` <> 3
+window in_order as (partition by {{ key }} order by {{ dbt_cdc._change_order() }})
+{%- endmacro %}
+
+
+{% macro _first_versions(columns, versions) -%}
+select
+    {%- for column in columns.values() %}
+    {{ column.quoted }},
+    {%- endfor %}
+    `__$commit_time` as valid_from,
+    `__$next_time` as valid_to,
+    `__$start_lsn` as valid_from_lsn,
+    `__$next_lsn` as valid_to_lsn
+from (
+    {{ dbt_cdc._indent(versions, 4) }}
+)
+where `__$operation` <> 1
+{%- endmacro %}
+
+
+{#- The first change of a key comes twice where it also begins a version: once to end the current one. -#}
+{% macro _history_merge(relation, columns, changes, consumer) -%}
+merge into {{ relation }} as present
+using (
+    select
+        *,
+        explode(case
+            when `__$number` > 1 then array(false)
+            when `__$operation` = 1 then array(true)
+            else array(true, false)
+        end) as `__$ends`
+    from (
+        {{ dbt_cdc._indent(dbt_cdc._row_versions(relation, columns, changes, consumer, true), 8) }}
+    )
+    where `__$number` = 1 or `__$operation` <> 1
+) as changes
+    on
+        changes.`__$ends`
+        and present.valid_to_lsn is null
+        {%- for column in dbt_cdc._consumer_key(consumer, columns).values() %}
+        and present.{{ column.quoted }} <=> changes.{{ column.quoted }}
+        {%- endfor %}
+when matched then update set
+    valid_to = changes.`__$commit_time`,
+    valid_to_lsn = changes.`__$start_lsn`
+when not matched and not changes.`__$ends` then insert (
+    {{- columns.values() | map(attribute='quoted') | join(', ') }}, {# -#}
+    valid_from, valid_to, valid_from_lsn, valid_to_lsn) values (
+    {%- for column in columns.values() %}
+    changes.{{ column.quoted }},
+    {%- endfor %}
+    changes.`__$commit_time`,
+    changes.`__$next_time`,
+    changes.`__$start_lsn`,
+    changes.`__$next_lsn`
+)
+{%- endmacro %}

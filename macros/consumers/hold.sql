@@ -1,0 +1,88 @@
+{#- What consumers have not read yet holds the cleanup job's mark back, for the commit time of var
+    cdc_consumer_hold_minutes (7 days) at most: each instance's own mark in `new_low_end`. -#}
+{% macro _hold_for_consumers(instances, is_job) %}
+    {% set waiting = dbt_cdc._waiting_consumers(instances) %}
+    {% set first_lsn = dbt_cdc._first_lsn_to_hold() if waiting and is_job else '0xG' %}
+    {% for consumer in waiting %}
+        {% set instance = instances[consumer.place] %}
+        {% set needs = consumer.name ~ ' has consumed ' ~ instance.capture_instance ~ ' up to '
+            ~ consumer.last_lsn ~ ' only and needs ' ~ consumer.needed_lsn %}
+        {% if consumer.needed_lsn >= first_lsn %}
+            {% do instance.update(
+                new_low_end=[instance.low_end, [instance.new_low_end, consumer.needed_lsn] | min] | max) %}
+            {% do dbt_cdc._log_line(
+                'cleanup: the low end of ' ~ instance.capture_instance ~ ' stays at or below '
+                ~ consumer.needed_lsn ~ ': ' ~ needs) %}
+        {% else %}
+            {% do instance.update(
+                new_low_end=[instance.low_end, [instance.new_low_end, first_lsn] | min] | max) %}
+            {% set text = dbt_cdc._error_text(
+                313, 'cleanup removes changes that a consumer has not read: ' ~ needs
+                ~ ', which is held no longer' if is_job
+                else 'cleanup removes changes that a consumer has not read: ' ~ needs,
+                "start it over with dbt run-operation reset_consumer --args '{consumer: " ~ consumer.name
+                ~ "}', or raise vars: {cdc_consumer_hold_minutes}"
+            ) %}
+            {% do consumer.update(loss=text) %}
+        {% endif %}
+    {% endfor %}
+    {% do return(waiting | selectattr('loss') | map(attribute='loss') | list) %}
+{% endmacro %}
+
+
+{#- Consumers of an instance that have not read rows below its new low end: [{name, last_lsn, needed_lsn,
+    place (of the instance)}]. -#}
+{% macro _waiting_consumers(instances) %}
+    {% set bookmarks = {} %}
+    {% for row in dbt_cdc._fetch(
+        'select consumer, lower(capture_instance) as instance, last_lsn from '
+        ~ dbt_cdc._state_relation('consumer_bookmarks') ~ ' where last_lsn is not null'
+    ) %}
+        {% do bookmarks.setdefault(row.instance, []).append(row) %}
+    {% endfor %}
+    {% set questions, asked = [], [] %}
+    {% for instance in instances if load_cached_relation(instance.relation) is not none %}
+        {% set place = loop.index0 %}
+        {% for bookmark in bookmarks.get(instance.capture_instance | lower, [])
+            if bookmark.last_lsn < instance.new_low_end and instance.low_end < instance.new_low_end %}
+            {% do asked.append({
+                'name': bookmark.consumer, 'last_lsn': bookmark.last_lsn, 'loss': none,
+                'place': instances.index(instance)
+            }) %}
+            {% do questions.append(
+                '(select ' ~ questions | length ~ ' as question, min(`__$start_lsn`) as lsn from '
+                ~ instance.relation ~ " where `__$start_lsn` > '" ~ bookmark.last_lsn
+                ~ "' and `__$start_lsn` < '" ~ instance.new_low_end ~ "')"
+            ) %}
+        {% endfor %}
+    {% endfor %}
+    {% set waiting = [] %}
+    {% for row in (dbt_cdc._fetch(questions | join(' union all ')) if questions else []) if row.lsn %}
+        {% do waiting.append(dict(asked[row.question], needed_lsn=row.lsn)) %}
+    {% endfor %}
+    {% do return(waiting) %}
+{% endmacro %}
+
+
+{#- Older changes are held for nobody. Never fewer than the job's retention keeps. -#}
+{% macro _first_lsn_to_hold() %}
+    {% set minutes = [
+        var('cdc_consumer_hold_minutes', 10080) | int, dbt_cdc._find_job('cleanup', dbt_cdc._jobs()).retention
+    ] | max %}
+    {% do return(
+        dbt_cdc._fetch(dbt_cdc._retention_mark_sql(dbt_cdc._published_state(), minutes))[0].lsn
+    ) %}
+{% endmacro %}
+
+
+{#- Loud: a warning and a row in dm_cdc_errors for each consumer that loses changes. -#}
+{% macro _report_losses(losses, dry_run) %}
+    {% set errors = [] %}
+    {% for text in losses %}
+        {% do exceptions.warn(text) %}
+        {% do errors.append({'error_number': 313, 'error_message': text}) %}
+    {% endfor %}
+    {% if not dry_run %}
+        {% do dbt_cdc._record_errors(errors) %}
+    {% endif %}
+{% endmacro %}

@@ -1,0 +1,149 @@
+{#- The changes of a capture instance that this model has not consumed yet, to be used after `from` in an
+    incremental, replica or history model. `mode`: 'all', 'all update old', 'net', 'net with mask' or 'net
+    with merge'; by itself net in a replica, otherwise all. `initial`: a relation with the table's rows as
+    of `initial_lsn`, to start from where the changes do not go back far enough. -#}
+{% macro new_changes(
+    capture_instance, mode=none, initial=none, initial_lsn=none, with_commit_time=none
+) -%}
+    {%- do dbt_cdc._declare_state() -%}
+    {%- if not execute -%}
+        {%- do dbt_cdc._depend_on_instance(capture_instance) -%}
+        {%- if model.resource_type == 'model' -%}
+            {{- config(
+                pre_hook='{{ dbt_cdc._open_bookmarks() }}', post_hook='{{ dbt_cdc._move_bookmarks() }}'
+            ) -}}
+        {%- endif -%}
+    (select 1 as placeholder)
+    {%- else -%}
+        {%- set window = dbt_cdc._consumer_window(capture_instance, mode, initial, initial_lsn) -%}
+        {%- set of_history = window.kind == 'all' and config.get('materialized') == 'history' -%}
+        {%- do window.update(
+            more=['__$command_id'] if of_history else [],
+            with_commit_time=of_history if with_commit_time is none else with_commit_time
+        ) -%}
+    (
+        {{ dbt_cdc._indent(dbt_cdc._new_changes_sql(window), 4) }}
+    )
+    {%- endif -%}
+{%- endmacro %}
+
+
+{#- The table's initial rows count as inserts at `initial_lsn`, before the changes. -#}
+{% macro _new_changes_sql(window) -%}
+    {%- set changes = dbt_cdc._no_changes(window) if window.from_lsn > window.to_lsn
+        else dbt_cdc._changes_in(window) -%}
+    {{ dbt_cdc._with_initial_rows(changes, window) if window.initial else changes }}
+{%- endmacro %}
+
+
+{% macro _changes_in(window) -%}
+    {%- set asked = dbt_cdc._query_window(
+        'get_' ~ window.kind ~ '_changes', window.instance.name, window.from_lsn, window.to_lsn,
+        window.option) -%}
+    {{ dbt_cdc._with_commit_time(
+        dbt_cdc._net_changes_sql(asked) if window.kind == 'net'
+        else dbt_cdc._all_changes_sql(asked, window.more),
+        asked, window.with_commit_time) }}
+{%- endmacro %}
+
+
+{#- Name -> type of these changes. -#}
+{% macro _new_changes_columns(window) %}
+    {% set types = dbt_cdc._metadata_columns() %}
+    {% set columns = {} %}
+    {% for name in ['__$start_lsn', '__$seqval', '__$operation', '__$update_mask'] + window.more
+        if window.kind == 'all' or name != '__$seqval' %}
+        {% do columns.update({name: types[name]}) %}
+    {% endfor %}
+    {% for column in window.instance.columns %}
+        {% do columns.update({column.name: dbt_cdc._expression_type(column.data_type)}) %}
+    {% endfor %}
+    {% if window.with_commit_time %}
+        {% do columns.update({'__$commit_time': 'timestamp'}) %}
+    {% endif %}
+    {% do return(columns) %}
+{% endmacro %}
+
+
+{% macro _no_changes(window) -%}
+select
+    {%- for name, data_type in dbt_cdc._new_changes_columns(window).items() %}
+    cast(null as {{ data_type }}) as {{ dbt_cdc._column(name) }}{{ ',' if not loop.last }}
+    {%- endfor %}
+where false
+{%- endmacro %}
+
+
+{#- Of net changes, one row a key: an initial row that the window changes is left out, and tells what a
+    partial image does not. -#}
+{% macro _with_initial_rows(changes, window) -%}
+    {%- set columns = dbt_cdc._new_changes_columns(window) -%}
+    {%- set key -%}
+        {%- for name in window.instance.index_columns -%}
+            initial.{{ dbt_cdc._column(name) }} <=> changes.{{ dbt_cdc._column(name) }}
+            {{- ' and ' if not loop.last }}
+        {%- endfor -%}
+    {%- endset -%}
+    {%- set is_net = window.kind == 'net' -%}
+    {%- set is_partial = is_net and window.instance.before_image == 'partial' -%}
+with changes as (
+    {{ dbt_cdc._indent(changes, 4) }}
+),
+
+initial as (
+    select
+        {%- for name, data_type in columns.items() %}
+        {{ dbt_cdc._initial_value(name, data_type, window) }} as {{ dbt_cdc._column(name) }}
+        {{- ',' if not loop.last }}
+        {%- endfor %}
+    from {{ window.initial }}
+)
+
+select initial.* from initial
+    {%- if is_net %}
+left anti join changes on {{ key }}
+    {%- endif %}
+union all
+    {%- if is_partial %}
+select
+    {%- for name in columns %}
+    {{ dbt_cdc._known_or_initial(name, window) }} as {{ dbt_cdc._column(name) }}{{ ',' if not loop.last }}
+    {%- endfor %}
+from changes
+left join initial on {{ key }}
+    {%- else %}
+select * from changes
+    {%- endif %}
+{%- endmacro %}
+
+
+{% macro _initial_value(name, data_type, window) -%}
+    {%- if name in ['__$start_lsn', '__$seqval'] -%} '{{ window.initial_lsn }}'
+    {%- elif name == '__$operation' -%} 2
+    {%- elif name in ['__$update_mask', '__$command_id'] -%} cast(null as {{ data_type }})
+    {%- elif name == '__$commit_time' -%} {{ dbt_cdc._time_literal(window.initial_time) }}
+    {%- else -%} cast({{ dbt_cdc._column(name) }} as {{ data_type }})
+    {%- endif -%}
+{%- endmacro %}
+
+
+{% macro _known_or_initial(name, window) -%}
+    {%- set column = dbt_cdc._column(name) -%}
+    {%- if name.startswith('__$') -%} changes.{{ column }}
+    {%- else -%} {{ dbt_cdc._known_or(column, 'changes', 'initial', window.instance, name) }}
+    {%- endif -%}
+{%- endmacro %}
+
+
+{#- A value of an update's partial image: where it is NULL and its mask bit says that it did not change,
+    the value before. -#}
+{% macro _known_or(column, changes, before, instance, name) -%}
+    case
+        when {{ changes }}.`__$operation` = 4 and {{ changes }}.{{ column }} is null and not {# -#}
+        {{ dbt_cdc._has_bit(
+            dbt_cdc._find_ordinal(instance.columns, name), changes ~ '.`__$update_mask`',
+            instance.columns | length) }}
+            then {{ before }}.{{ column }}
+        else {{ changes }}.{{ column }}
+    end
+{%- endmacro %}

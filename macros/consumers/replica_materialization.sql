@@ -1,0 +1,87 @@
+{#- The current state of a source table: the model's net changes applied in one MERGE. Rows that do not
+    differ are not written. A first run makes the table of all rows at once. -#}
+{% materialization replica, default %}
+    {% set relation = this.incorporate(type='table') %}
+    {% set consumer = dbt_cdc._materialized_consumer() %}
+
+    {{ run_hooks(pre_hooks) }}
+
+    {% if consumer.makes_table or consumer.has_news %}
+        {% set columns = dbt_cdc._columns_of_changes(compiled_code, ['__$operation']) %}
+        {% do dbt_cdc._consumer_key(consumer, columns) %}
+    {% endif %}
+    {% if consumer.makes_table %}
+        {% call statement('main') -%}
+            {{ dbt_cdc._create_as_sql(relation, columns, dbt_cdc._replica_rows(columns, compiled_code)) }}
+        {%- endcall %}
+    {% elif consumer.has_news %}
+        {% do dbt_cdc._follow_columns(relation, columns.values()) %}
+        {% do dbt_cdc._run_merge(dbt_cdc._write_once(
+            dbt_cdc._replica_merge(relation, columns, compiled_code, consumer), compiled_code), consumer) %}
+    {% else %}
+        {% call noop_statement('main', 'OK') -%}
+            -- nothing new
+        {%- endcall %}
+    {% endif %}
+
+    {% do persist_docs(relation, model) %}
+    {{ run_hooks(post_hooks) }}
+    {% do return({'relations': [relation]}) %}
+{% endmaterialization %}
+
+
+{% macro _replica_rows(columns, changes) -%}
+select
+    {%- for column in columns.values() %}
+    {{ column.quoted }}{{ ',' if not loop.last }}
+    {%- endfor %}
+from (
+    {{ dbt_cdc._indent(changes, 4) }}
+)
+where `__$operation` <> 1
+{%- endmacro %}
+
+
+{% macro _replica_merge(relation, columns, changes, consumer) -%}
+{%- set key = dbt_cdc._consumer_key(consumer, columns) -%}
+{%- set values = {} -%}
+{%- for name, column in columns.items() if name not in key -%}
+    {%- do values.update({column.quoted: dbt_cdc._replica_value(column, consumer)}) -%}
+{%- endfor -%}
+merge into {{ relation }} as present
+using (
+    {{ dbt_cdc._indent(changes, 4) }}
+) as changes
+    on
+        {%- for column in key.values() %}
+        {{ 'and ' if not loop.first }}present.{{ column.quoted }} <=> changes.{{ column.quoted }}
+        {%- endfor %}
+when matched and changes.`__$operation` = 1 then delete
+{%- if values %}
+when matched and not (
+    {%- for name, value in values.items() %}
+    {{ 'and ' if not loop.first }}present.{{ name }} <=> {{ dbt_cdc._indent(value, 4) }}
+    {%- endfor %}
+) then update set
+    {%- for name, value in values.items() %}
+    {{ name }} = {{ dbt_cdc._indent(value, 4) }}{{ ',' if not loop.last }}
+    {%- endfor %}
+{%- endif %}
+when not matched and changes.`__$operation` <> 1 then insert (
+    {{- columns.values() | map(attribute='quoted') | join(', ') }}) values (
+    {%- for column in columns.values() %}
+    changes.{{ column.quoted }}{{ ',' if not loop.last }}
+    {%- endfor %}
+)
+{%- endmacro %}
+
+
+{#- An update with partial images keeps what it does not tell. -#}
+{% macro _replica_value(column, consumer) -%}
+    {%- set instance = dbt_cdc._partial_instance_of(column, consumer) -%}
+    {%- if instance -%}
+    {{ dbt_cdc._known_or(column.quoted, 'changes', 'present', instance, column.name) }}
+    {%- else -%}
+    changes.{{ column.quoted }}
+    {%- endif -%}
+{%- endmacro %}

@@ -1,0 +1,73 @@
+{#- Run-operation: the consumer starts over with its next run: from the low ends on, or from `initial`
+    where its model gives that. A replica or history is then made anew; of an incremental model the rows
+    stay. Of a model that is gone the bookmark goes. -#}
+{% macro reset_consumer(consumer, dry_run=true) %}
+    {% do dbt_cdc._declare_state() %}
+    {% if execute %}
+        {% do dbt_cdc._ensure_state_tables() %}
+        {% set bookmarks = dbt_cdc._checked_bookmarks(consumer) %}
+        {% set node = dbt_cdc._consumer_node(bookmarks[0].consumer) %}
+        {% do dbt_cdc._report_reset(bookmarks, node, dry_run) %}
+        {% if not dry_run %}
+            {% set table = dbt_cdc._state_relation('consumer_bookmarks') %}
+            {% set is_it = ' where consumer = ' ~ dbt_cdc._literal(bookmarks[0].consumer) %}
+            {% set reset = 'update ' ~ table ~ ' set last_lsn = null, last_time = null, open_lsn = null, '
+                ~ 'accepts_loss = true' ~ is_it if node else 'delete from ' ~ table ~ is_it %}
+            {% do run_query(dbt_cdc._on_failure(reset, reset)) %}
+        {% endif %}
+    {% endif %}
+{% endmacro %}
+
+
+{% macro _checked_bookmarks(consumer) %}
+    {% set rows = dbt_cdc._fetch(
+        'select consumer, capture_instance, last_lsn from '
+        ~ dbt_cdc._state_relation('consumer_bookmarks') ~ ' order by consumer, capture_instance'
+    ) %}
+    {% set found = [] %}
+    {% for row in rows if row.consumer | lower == (consumer or '') | string | lower %}
+        {% do found.append(row) %}
+    {% endfor %}
+    {% if not found %}
+        {% do dbt_cdc.raise_cdc_error(
+            313, "consumer '" ~ (consumer or 'NULL') ~ "' does not exist",
+            'there are ' ~ (rows | map(attribute='consumer') | unique | join(', ') or 'none')
+            ~ '; a model is one from its first run on'
+        ) %}
+    {% endif %}
+    {% do return(found) %}
+{% endmacro %}
+
+
+{% macro _consumer_node(name) %}
+    {% for node in graph.nodes.values() if node.resource_type == 'model' and node.name == name %}
+        {% do return(node) %}
+    {% endfor %}
+{% endmacro %}
+
+
+{% macro _report_reset(bookmarks, node, dry_run) %}
+    {% set intervals = dbt_cdc._published_state().intervals %}
+    {% set instances = dbt_cdc._consumed_instances() %}
+    {% set lines = [] %}
+    {% for bookmark in bookmarks %}
+        {% set name = bookmark.capture_instance | lower %}
+        {% do lines.append({
+            'consumer': bookmark.consumer, 'capture_instance': bookmark.capture_instance,
+            'consumed_up_to': bookmark.last_lsn, 'low_end': intervals.get(name, {}).get('low_end'),
+            'missing_up_to': (instances.get(name) or {}).lost_lsn,
+        }) %}
+    {% endfor %}
+    {% do dbt_cdc._print_rows(lines) %}
+    {% set name = bookmarks[0].consumer %}
+    {% set what = 'the project has no such model any more: its bookmark '
+        ~ ('would go' if dry_run else 'has gone') if not node
+        else 'the next run appends from the low end on; its rows stay (with --full-refresh they go first)'
+        if node.config.materialized == 'incremental'
+        else 'the next run makes ' ~ name ~ ' anew from the low end on; what is missing up to there it '
+            ~ 'will lack, unless its new_changes is given initial and initial_lsn'
+    %}
+    {% do log(
+        name ~ ': ' ~ what ~ ('. Nothing is changed yet: dry_run: false does it' if dry_run), info=true
+    ) %}
+{% endmacro %}

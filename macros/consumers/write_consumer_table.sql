@@ -1,0 +1,51 @@
+{#- How the materializations replica and history write. -#}
+
+{#- The table made anew in one commit; where another one is, that stays in its history. -#}
+{% macro _create_as_sql(relation, columns, rows) -%}
+    {%- set create -%}
+create or replace table {{ relation }}
+using {{ dbt_cdc._file_format() }}
+{{ partition_cols(label='partitioned by') }}
+{{ liquid_clustered_cols(label='cluster by') if liquid_clustered_cols is defined }}
+{{ clustered_cols(label='clustered by') }}
+{{ location_clause() }}
+{{ comment_clause() }}
+tblproperties (
+    {%- for name, value in dbt_cdc._consumer_properties(columns).items() %}
+    '{{ name }}' = '{{ value }}'{{ ',' if not loop.last }}
+    {%- endfor %}
+)
+as
+{{ rows }}
+    {%- endset -%}
+    {{ dbt_cdc._write_once(create, rows) }}
+{%- endmacro %}
+
+
+{#- Deletion vectors: a changed row does not rewrite its whole file. -#}
+{% macro _consumer_properties(columns) %}
+    {% set properties = dbt_cdc._table_properties(columns) %}
+    {% do properties.update({'delta.enableDeletionVectors': 'true'}) %}
+    {% do properties.update(config.get('tblproperties') or {}) %}
+    {% do return(properties) %}
+{% endmacro %}
+
+
+{#- A MERGE whose source reads a char(n) column fails in Delta (delta-io/delta#3868) unless Spark leaves the
+    padding to the writer, as change tables have it anyway. -#}
+{% macro _run_merge(merge, consumer) %}
+    {% set types = [] %}
+    {% for window in consumer.windows.values() %}
+        {% do types.extend(window.instance.columns | map(attribute='data_type') | map('lower')) %}
+    {% endfor %}
+    {% set has_char = modules.re.search('(^|,)char', types | join(',')) %}
+    {% if has_char %}
+        {% do run_query('set spark.sql.readSideCharPadding=false') %}
+    {% endif %}
+    {% call statement('main') -%}
+        {{ merge }}
+    {%- endcall %}
+    {% if has_char %}
+        {% do run_query('reset spark.sql.readSideCharPadding') %}
+    {% endif %}
+{% endmacro %}

@@ -1,0 +1,63 @@
+{#- In one statement, with the last commit that goes from each table; then the view of validity bounds
+    shows it, if it does not yet. -#}
+{% macro _raise_low_ends(instances) %}
+    {% set shown = dbt_cdc._published_state() %}
+    {% set raised, behind = [], [] %}
+    {% for instance in instances %}
+        {% if instance.low_end < instance.new_low_end %}
+            {% do raised.append(instance) %}
+        {% endif %}
+        {% if shown.intervals.get(instance.capture_instance | lower, {}).get('low_end')
+            != instance.new_low_end %}
+            {% do behind.append(instance) %}
+        {% endif %}
+    {% endfor %}
+    {% if raised %}
+        {% set raise_ends = dbt_cdc._raise_low_ends_sql(raised, dbt_cdc._last_lsns_to_remove(raised)) %}
+        {% do run_query(dbt_cdc._on_failure(raise_ends, raise_ends)) %}
+    {% endif %}
+    {% if behind %}
+        {% do dbt_cdc._publish_validity_intervals(shown.scanned_lsn) %}
+    {% endif %}
+{% endmacro %}
+
+
+{% macro _raise_low_ends_sql(raised, last_lsns) -%}
+    update {{ dbt_cdc._state_relation('change_tables') }}
+    set
+        start_lsn = greatest(start_lsn, case lower(capture_instance)
+            {%- for instance in raised %}
+            when {{ dbt_cdc._literal(instance.capture_instance | lower) }} then '{{ instance.new_low_end }}'
+            {%- endfor %}
+        end),
+        lost_lsn = greatest(lost_lsn, case lower(capture_instance)
+            {%- for instance in raised %}
+            when {{ dbt_cdc._literal(instance.capture_instance | lower) }} then {# -#}
+            {{ dbt_cdc._literal(last_lsns.get(instance.capture_instance)) }}
+            {%- endfor %}
+        end)
+    where lower(capture_instance) in (
+        {%- for instance in raised %}
+        {{- dbt_cdc._literal(instance.capture_instance | lower) }}{{ ', ' if not loop.last }}
+        {%- endfor -%}
+    )
+{%- endmacro %}
+
+
+{#- The last commit below the new low end that left a row, by instance: whoever has consumed it misses
+    nothing. -#}
+{% macro _last_lsns_to_remove(instances) %}
+    {% set questions = [] %}
+    {% for instance in instances if load_cached_relation(instance.relation) is not none %}
+        {% do questions.append(
+            '(select ' ~ dbt_cdc._literal(instance.capture_instance) ~ ' as capture_instance, '
+            ~ 'max(`__$start_lsn`) as lsn from ' ~ instance.relation ~ " where `__$start_lsn` < '"
+            ~ instance.new_low_end ~ "')"
+        ) %}
+    {% endfor %}
+    {% set last_lsns = {} %}
+    {% for row in (dbt_cdc._fetch(questions | join(' union all ')) if questions else []) if row.lsn %}
+        {% do last_lsns.update({row.capture_instance: row.lsn}) %}
+    {% endfor %}
+    {% do return(last_lsns) %}
+{% endmacro %}

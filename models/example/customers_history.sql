@@ -1,0 +1,2 @@
+{{ config(materialized='history') }}
+select * from {{ dbt_cdc.new_changes('public_customers') }}

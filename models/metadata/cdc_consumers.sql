@@ -1,0 +1,48 @@
+{{ config(materialized='state_view') }}
+
+with published as (
+    select
+        max(start_lsn) as published_lsn,
+        max_by(tran_end_time, start_lsn) as published_time,
+        min(tran_end_time) as first_time
+    from {{ ref('lsn_time_mapping') }}
+),
+
+waiting as (
+    select
+        bookmarks.consumer,
+        bookmarks.capture_instance,
+        count(*) as transactions
+    from {{ ref('consumer_bookmarks') }} as bookmarks
+    inner join {{ ref('lsn_time_mapping') }} as mapping
+        on mapping.start_lsn > coalesce(bookmarks.last_lsn, '')
+    group by bookmarks.consumer, bookmarks.capture_instance
+)
+
+select
+    bookmarks.consumer,
+    bookmarks.capture_instance,
+    bookmarks.mode,
+    bookmarks.last_lsn,
+    bookmarks.last_time,
+    published.published_lsn,
+    published.published_time,
+    {{ dbt_cdc.lsn_number('published.published_lsn') }}
+    - coalesce({{ dbt_cdc.lsn_number('bookmarks.last_lsn') }}, 0) as lag_lsn,
+    unix_seconds(published.published_time)
+    - unix_seconds(coalesce(bookmarks.last_time, published.first_time)) as lag_seconds,
+    coalesce(waiting.transactions, 0) as lag_transactions,
+    coalesce(
+        bookmarks.last_lsn < instances.lost_lsn and not bookmarks.accepts_loss, false
+    ) as is_stale,
+    bookmarks.open_lsn,
+    bookmarks.consumed_at,
+    bookmarks.create_date
+from {{ ref('consumer_bookmarks') }} as bookmarks
+cross join published
+left join waiting
+    on
+        bookmarks.consumer = waiting.consumer
+        and bookmarks.capture_instance = waiting.capture_instance
+left join {{ ref('change_tables') }} as instances
+    on bookmarks.capture_instance = instances.capture_instance

@@ -1,0 +1,560 @@
+"""Consumers: bookmarks, replicas and histories, against the reference after every run."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from capturing import Capture, instance_yaml, plain, plain_values
+from harness import DbtResult, Project
+from reference.capture import CaptureInstance, capture, transactions
+from reference.consumers import Version, history
+from reference.log import UTC, LogRecord, int_to_lsn
+from reference.strategies import TABLES, HostileLog, make_log
+from statements import dying_at, failing_at, is_write, recorded
+
+pytestmark = pytest.mark.slow
+
+LAST = "0x" + "F" * 20
+KEYED = [instance for instance in TABLES if instance.index_columns]
+FEED = (
+    "{{ config(materialized='incremental', incremental_strategy='append', file_format='delta') }}\n"
+)
+
+
+def replica(instance: str, arguments: str = "") -> str:
+    """A replica's model."""
+    return (
+        "{{ config(materialized='replica') }}\n"
+        f"select * from {{{{ dbt_cdc.new_changes('{instance}'{arguments}) }}}}\n"
+    )
+
+
+def versions(instance: str, arguments: str = "") -> str:
+    """A history's model."""
+    return replica(instance, arguments).replace("'replica'", "'history'")
+
+
+def feed(*instances: str) -> str:
+    """A model that appends the changes of several instances: which, where and what."""
+    parts = [
+        f"select '{i}' as source, `__$start_lsn` as lsn, `__$seqval` as seqval,"
+        f" `__$operation` as op from {{{{ dbt_cdc.new_changes('{i}', 'all update old') }}}}"
+        for i in instances
+    ]
+    return FEED + "\nunion all\n".join(parts)
+
+
+class Following:
+    """A project with a replica and a history of each keyed table and one feed of all tables."""
+
+    def __init__(
+        self, make_project: Callable[..., Project], initial: bool = False, image: str = "complete"
+    ) -> None:
+        models = {"feed.sql": feed(*(i.capture_instance for i in TABLES))}
+        for instance in KEYED:
+            name = instance.capture_instance
+            arguments = ""
+            if initial:
+                before = f"source('before', '{name}_before')"
+                arguments = f", initial={before}, initial_lsn='{int_to_lsn(0)}'"
+            models[f"{name}_now.sql"] = replica(name, arguments)
+            models[f"{name}_then.sql"] = versions(name, arguments)
+        if initial:
+            tables = [{"name": f"{i.capture_instance}_before"} for i in KEYED]
+            schema = "{{ target.schema }}"
+            source = {"name": "before", "schema": schema, "tables": tables}
+            models["before.yml"] = json.dumps({"version": 2, "sources": [source]})
+        self.capture = Capture(
+            make_project, TABLES, models=models, vars={"cdc_persistent_functions": False}
+        )
+        heap = [i for i in TABLES if not i.index_columns]
+        self.capture.project.write("models/instances.yml", instance_yaml(KEYED, before_image=image))
+        self.capture.project.write("models/heap.yml", instance_yaml(heap))
+
+    def land_initial(self, log: HostileLog) -> None:
+        """The tables as they were before the log."""
+        for instance in KEYED:
+            columns = ", ".join(f"`{n}` {t}" for n, t in instance.columns)
+            name = f"{{schema}}.{instance.capture_instance}_before"
+            mapping = "tblproperties ('delta.columnMapping.mode' = 'name')"
+            self.capture.sql(f"create table {name} ({columns}) using delta {mapping}")
+            rows = list(log.initial[instance.source_name].elements())
+            if rows:
+                table = self.capture.project.table(f"{instance.capture_instance}_before")
+                frame = self.capture.project.spark.createDataFrame(rows, table.schema)
+                frame.write.insertInto(f"{self.capture.schema}.{instance.capture_instance}_before")
+
+    def check(self, log: HostileLog, end: str, initial: bool = False) -> None:
+        """All consumers hold what the log up to `end` says."""
+        times = {t.commit_lsn: t.end_time for t in transactions(log.records)}
+        fed = Counter(tuple(row) for row in self.capture.sql("select * from {schema}.feed"))
+        wanted: Counter[tuple[Any, ...]] = Counter()
+        for instance in log.instances:
+            rows = capture(log.records, instance, None, end)
+            name = instance.capture_instance
+            wanted.update((name, r.start_lsn, r.seqval, r.operation) for r in rows)
+            if instance.index_columns:
+                before = list(log.initial[instance.source_name].elements()) if initial else []
+                expected = history(instance, rows, times, before, int_to_lsn(0))
+                self.check_versions(instance, expected)
+                self.check_state(instance, expected)
+        assert fed == wanted
+
+    def check_versions(self, instance: CaptureInstance, expected: list[Version]) -> None:
+        found = Counter(
+            repr((
+                plain_values(row, instance), row.valid_from_lsn, row.valid_to_lsn,
+                plain(row.valid_to, "timestamp"),
+            ))
+            for row in self.capture.project.table(f"{instance.capture_instance}_then").collect()
+        )  # fmt: skip
+        assert found == Counter(
+            repr((v.values, v.valid_from_lsn, v.valid_to_lsn, v.valid_to)) for v in expected
+        )
+
+    def check_state(self, instance: CaptureInstance, expected: list[Version]) -> None:
+        found = Counter(
+            repr(plain_values(row, instance))
+            for row in self.capture.sql(f"select * from {{schema}}.{instance.capture_instance}_now")
+        )
+        assert found == Counter(repr(v.values) for v in expected if v.valid_to_lsn is None)
+
+
+def published(capture: Capture) -> str:
+    """The published high end; empty before the first publication."""
+    tables = {row.tableName for row in capture.sql("show tables in {schema}")}
+    if "validity_intervals" not in tables:
+        return ""
+    return capture.sql("select max(high_end) as lsn from {schema}.validity_intervals")[0].lsn or ""
+
+
+def follow(
+    following: Following,
+    seed: int,
+    steps: int,
+    kills: int,
+    *,
+    batches: int = 4,
+    initial: bool = False,
+    partial: bool = False,
+) -> None:
+    """A random log in random batches; some runs are killed after one of their writes. After each
+    run that succeeds, all consumers hold what is published."""
+    rng = random.Random(seed)
+    log = make_log(seed, steps, partial)
+    borders = sorted(rng.sample([r.lsn for r in log.records], batches - 1))
+    target = following.capture
+    target.clear()
+    if initial:
+        following.land_initial(log)
+    options = {"vars": {"cdc_persistent_functions": False}}
+    done = ""
+    for number, border in enumerate([*borders, LAST]):
+        target.land(r for r in log.records if done < r.lsn <= border)
+        done = border
+        for _ in range(kills if number else 0):
+            left = iter(range(rng.randrange(1, 40)))
+            with dying_at(lambda sql, left=left: next(left, None) is None):
+                target.project.dbt("run", **options)
+        target.run(**options)
+        end = published(target)
+        if end:
+            following.check(log, end, initial)
+
+
+@pytest.fixture(scope="module")
+def following(make_project: Callable[..., Project]) -> Following:
+    return Following(make_project)
+
+
+def test_all_consumers_equal_the_reference_after_every_run(following: Following) -> None:
+    follow(following, 7, 80, 1, batches=3)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(20, 24))
+def test_more_logs_and_kills(following: Following, seed: int) -> None:
+    follow(following, seed, 120, 3)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("image", ["complete", "partial"])
+def test_from_initial_content(make_project: Callable[..., Project], image: str) -> None:
+    """Rows that were there before the log; with partial images, values that only they tell."""
+    following = Following(make_project, initial=True, image=image)
+    for seed in (3, 4):
+        follow(following, seed, 100, 1, initial=True, partial=image == "partial")
+
+
+ITEMS = CaptureInstance("dbo", "items", "dbo_items", (("id", "int"), ("name", "string")), ("id",))
+LINES = CaptureInstance("dbo", "lines", "dbo_lines", (("id", "int"), ("n", "int")), ("id",))
+HEAP = CaptureInstance("dbo", "heap", "dbo_heap", (("text", "string"),))
+START = datetime(2024, 5, 1, tzinfo=UTC)
+CONSUMERS = {
+    "items.sql": replica("dbo_items"),
+    "items_history.sql": versions("dbo_items"),
+    "feed.sql": feed("dbo_items", "dbo_lines"),
+}
+
+
+class Writer:
+    """Transactions of one change each, a minute apart."""
+
+    def __init__(self) -> None:
+        self.lsn = self.minutes = 0
+
+    def commit(self, table: str, operation: str = "INSERT", **images: Any) -> list[LogRecord]:
+        self.minutes += 1
+        time, tran_id = START + timedelta(minutes=self.minutes), f"t{self.minutes}"
+        texts = {f"{which}_image": json.dumps(image) for which, image in images.items()}
+        return [
+            LogRecord(self._next(), tran_id, "BEGIN", time),
+            LogRecord(self._next(), tran_id, operation, time, "dbo", table, **texts),
+            LogRecord(self._next(), tran_id, "COMMIT", time),
+        ]
+
+    def _next(self) -> str:
+        self.lsn += 1
+        return int_to_lsn(self.lsn)
+
+
+@pytest.fixture(scope="module")
+def shop(make_project: Callable[..., Project]) -> tuple[Capture, Writer]:
+    """A project whose log grows from test to test; two consumers of items, one of both tables."""
+    capturing = Capture(
+        make_project, [ITEMS, LINES, HEAP], models=CONSUMERS,
+        vars={"cdc_persistent_functions": False},
+    )  # fmt: skip
+    tested = {"name": "feed", "data_tests": [{"dbt_cdc.consumer_lag": {"arguments": {}}}]}
+    capturing.project.write("models/consumers.yml", json.dumps({"version": 2, "models": [tested]}))
+    writer = Writer()
+    capturing.land(writer.commit("items", after={"id": 1, "name": "one"}))
+    capturing.land(writer.commit("lines", after={"id": 1, "n": 1}))
+    capturing.run()
+    return capturing, writer
+
+
+def consumers(capturing: Capture) -> dict[tuple[str, str], Any]:
+    return {
+        (row.consumer, row.capture_instance): row
+        for row in capturing.sql("select * from {schema}.cdc_consumers")
+    }
+
+
+def operation(capturing: Capture, name: str, **arguments: Any) -> DbtResult:
+    return capturing.project.dbt("run-operation", name, "--args", json.dumps(arguments))
+
+
+def test_cdc_consumers_tells_who_has_consumed_how_far(shop: tuple[Capture, Writer]) -> None:
+    capturing, writer = shop
+    found = consumers(capturing)
+    assert {key: row.mode for key, row in found.items()} == {
+        ("items", "dbo_items"): "net",
+        ("items_history", "dbo_items"): "all",
+        ("feed", "dbo_items"): "all update old",
+        ("feed", "dbo_lines"): "all update old",
+    }
+    assert {(r.last_lsn, r.lag_lsn, r.lag_transactions) for r in found.values()} == {
+        (int_to_lsn(6), 0, 0)
+    }
+    capturing.land(writer.commit("lines", after={"id": 2, "n": 2}))
+    capturing.run("--exclude", "feed")
+    found = consumers(capturing)
+    row = found["feed", "dbo_lines"]
+    assert (row.last_lsn, row.published_lsn, row.open_lsn) == (int_to_lsn(6), int_to_lsn(9), None)
+    assert (row.lag_lsn, row.lag_seconds, row.lag_transactions) == (3, 60, 1)
+    assert not row.is_stale
+    assert found["items", "dbo_items"].lag_transactions == 0
+    capturing.project.ok("test")
+    capturing.land(writer.commit("lines", after={"id": 3, "n": 3}))
+    capturing.run("--exclude", "feed")
+    text = json.dumps(
+        {"version": 2, "models": [{"name": "feed", "data_tests": [
+            {"dbt_cdc.consumer_lag": {"arguments": {"max_minutes": 1}}}]}]}
+    )  # fmt: skip
+    capturing.project.write("models/consumers.yml", text)
+    assert not capturing.project.dbt("test").success
+    capturing.run()
+    capturing.project.ok("test")
+    assert len(capturing.sql("select * from {schema}.feed")) == 4
+
+
+def test_a_run_without_news_writes_nothing(shop: tuple[Capture, Writer]) -> None:
+    capturing, _ = shop
+    with recorded() as statements:
+        capturing.run("--select", "items", "items_history")
+    assert [sql for sql in statements if is_write(sql)] == []
+
+
+def test_unchanged_rows_are_not_written(shop: tuple[Capture, Writer]) -> None:
+    """An update that changes nothing, and one that changes back."""
+    capturing, writer = shop
+    one = {"id": 1, "name": "one"}
+    capturing.land(writer.commit("items", "UPDATE", before=one, after={**one, "name": "two"}))
+    capturing.land(writer.commit("items", "UPDATE", before={**one, "name": "two"}, after=one))
+    capturing.run()
+    commits = capturing.sql("describe history {schema}.items")
+    assert [c.operation for c in commits] == ["CREATE OR REPLACE TABLE AS SELECT"]
+    names = capturing.sql(
+        "select name, valid_to is null from {schema}.items_history order by valid_from"
+    )
+    assert [tuple(row) for row in names] == [("one", False), ("two", False), ("one", True)]
+
+
+def test_cleanup_holds_what_is_unread_and_a_quiet_table_is_never_stale(
+    shop: tuple[Capture, Writer],
+) -> None:
+    capturing, writer = shop
+    ends = {c: r.last_lsn for c, r in consumers(capturing).items()}
+    items = {"id": 10, "name": "ten"}
+    unread = int_to_lsn(writer.lsn + 3)
+    capturing.land(writer.commit("items", after=items))
+    for n in range(10, 14):
+        capturing.land(writer.commit("lines", after={"id": n, "n": n}))
+    capturing.run("--exclude", "items", "items_history")
+    operation(capturing, "change_job", job_type="cleanup", retention=1)
+    dry = operation(capturing, "cleanup", dry_run=True)
+    assert dry.success
+    result = operation(capturing, "cleanup")
+    assert result.success
+    assert f"items has consumed dbo_items up to {ends['items', 'dbo_items']}" in result.output
+    lows = {
+        r.capture_instance: r.low_end
+        for r in capturing.sql("select * from {schema}.validity_intervals")
+    }
+    assert lows["dbo_items"] == unread
+    assert lows["dbo_lines"] == lows["dbo_heap"] > unread
+    capturing.run()  # the hold was enough
+    assert {r.last_lsn for r in consumers(capturing).values()} == {int_to_lsn(writer.lsn)}
+    for n in range(20, 24):  # only lines move; then all low ends pass the bookmark of items
+        capturing.land(writer.commit("lines", after={"id": n, "n": n}))
+    capturing.run("--exclude", "items", "items_history")
+    bookmark = consumers(capturing)["items", "dbo_items"].last_lsn
+    assert operation(capturing, "cleanup").success
+    low = capturing.sql(
+        "select low_end from {schema}.validity_intervals where capture_instance = 'dbo_items'"
+    )[0].low_end
+    assert low > bookmark
+    capturing.run()
+    assert not any(row.is_stale for row in consumers(capturing).values())
+
+
+def test_a_consumer_that_comes_too_late_starts_over(shop: tuple[Capture, Writer]) -> None:
+    capturing, writer = shop
+    behind = consumers(capturing)["items", "dbo_items"].last_lsn
+    for n in (30, 31):
+        capturing.land(writer.commit("items", after={"id": n, "name": "late"}))
+    capturing.run("--exclude", "items", "items_history", "feed")
+    high = int_to_lsn(writer.lsn)
+    result = operation(
+        capturing, "cleanup_change_table", capture_instance="dbo_items", low_water_mark=high
+    )
+    assert result.success
+    assert "CDC 313: cleanup removes changes that a consumer has not read: items" in result.output
+    lost = int_to_lsn(writer.lsn - 3)
+    before = capturing.sql("select * from {schema}.items order by id")
+    result = capturing.project.dbt("run")
+    for name in ("items", "items_history", "feed"):
+        text = result.messages[name].message
+        assert f"CDC 313: {name} has consumed up to {behind}" in text
+        assert f"up to {lost} were removed" in text
+        assert f"reset_consumer --args '{{consumer: {name}}}'" in text
+        assert "	at " not in text
+    assert capturing.sql("select * from {schema}.items order by id") == before
+    assert consumers(capturing)["items", "dbo_items"].is_stale
+    assert not capturing.project.dbt("test").success
+    full = capturing.project.dbt("run", "--full-refresh", "--select", "items")
+    assert "would start without a part of the table" in full.messages["items"].message
+    assert capturing.sql("select * from {schema}.items order by id") == before
+    dry = operation(capturing, "reset_consumer", consumer="ITEMS")
+    assert dry.success
+    assert "Nothing is changed yet" in dry.output
+    assert capturing.project.dbt("run").messages["items"].status == "error"
+    for name in ("items", "items_history", "feed"):
+        assert operation(capturing, "reset_consumer", consumer=name, dry_run=False).success
+    fed = capturing.sql("select count(*) as n from {schema}.feed")[0].n
+    capturing.run()
+    assert [row.id for row in capturing.sql("select id from {schema}.items")] == [31]
+    assert [tuple(r) for r in capturing.sql("select id, valid_to from {schema}.items_history")] == [
+        (31, None)
+    ]
+    assert capturing.sql("select count(*) as n from {schema}.feed")[0].n >= fed + 1
+    capturing.project.ok("test")
+
+
+def test_the_maximum_hold(shop: tuple[Capture, Writer]) -> None:
+    """What nobody reads for too long goes, and everybody hears of it."""
+    capturing, writer = shop
+    capturing.land(writer.commit("items", after={"id": 40, "name": "held"}))
+    for n in range(40, 45):
+        capturing.land(writer.commit("lines", after={"id": n, "n": n}))
+    capturing.run("--exclude", "items", "items_history", "feed")
+    result = capturing.project.dbt(
+        "run-operation", "cleanup", vars={"cdc_consumer_hold_minutes": 2}
+    )
+    assert result.success
+    assert "which is held no longer" in result.output
+    errors = capturing.sql("select error_message from {schema}.dm_cdc_errors")
+    assert any("items has consumed dbo_items up to" in row.error_message for row in errors)
+    assert "CDC 313" in capturing.project.dbt("run").messages["items"].message
+
+
+def test_the_types_of_a_source_may_widen(make_project: Callable[..., Project]) -> None:
+    instance = CaptureInstance(
+        "dbo", "items", "dbo_items", (("id", "int"), ("price", "decimal(9,2)")), ("id",)
+    )
+    capturing = Capture(
+        make_project, [instance], models={"items.sql": replica("dbo_items")},
+        vars={"cdc_persistent_functions": False},
+    )  # fmt: skip
+    writer = Writer()
+    capturing.run()  # an empty log: nothing is published, nothing fails
+    assert capturing.sql("select * from {schema}.items") == []
+    capturing.land(writer.commit("items", after={"id": 1, "price": "1.25"}))
+    capturing.run()
+    ddl = json.dumps([{"name": "id", "type": "int"}, {"name": "price", "type": "decimal(18,4)"}])
+    command = "ALTER TABLE dbo.items ALTER COLUMN price decimal(18,4)"
+    capturing.land([
+        LogRecord(writer._next(), None, "DDL", START, "dbo", "items", after_image=ddl,
+                  ddl_command=command)
+    ])  # fmt: skip
+    capturing.land(writer.commit("items", after={"id": 2, "price": "10000000.0625"}))
+    capturing.run()
+    rows = capturing.sql(
+        "select id, cast(price as string) as price from {schema}.items order by id"
+    )
+    assert [tuple(row) for row in rows] == [(1, "1.2500"), (2, "10000000.0625")]
+
+
+@pytest.mark.soak
+def test_a_consumer_moves_to_a_second_instance(make_project: Callable[..., Project]) -> None:
+    """The hand-over to an instance with one more column loses nothing, and asks for nothing."""
+    capturing = Capture(
+        make_project, [ITEMS, HEAP], models={"items.sql": replica("dbo_items")},
+        vars={"cdc_persistent_functions": False},
+    )  # fmt: skip
+    writer, project = Writer(), capturing.project
+    capturing.land(writer.commit("items", after={"id": 1, "name": "one"}))
+    capturing.land(writer.commit("uncaptured", after={"id": 1}))
+    capturing.run()
+    second = CaptureInstance(
+        "dbo", "items", "dbo_items_2", (*ITEMS.columns, ("extra", "int")), ("id",)
+    )
+    project.write("models/instances.yml", instance_yaml([ITEMS, HEAP, second]))
+    project.write("models/dbo_items_2_ct.sql", "{{ dbt_cdc.change_table() }}")
+    added = "'replica', on_schema_change='append_new_columns'"
+    moved = replica("dbo_items_2").replace("'replica'", added)
+    project.write("models/items.sql", moved)
+    capturing.land(writer.commit("items", after={"id": 2, "name": "two", "extra": 2}))
+    with dying_at(lambda sql: sql.startswith("merge") or "merge into" in sql):
+        assert not project.dbt("run").success
+    capturing.run()
+    rows = capturing.sql("select id, name, extra from {schema}.items order by id")
+    assert [tuple(row) for row in rows] == [(1, "one", None), (2, "two", 2)]
+    assert set(consumers(capturing)) == {("items", "dbo_items_2")}
+
+
+TAKE = FEED + "select * from {{ dbt_cdc.new_changes(?) }}"
+BAD = {
+    "no_key": (replica("dbo_heap"), "CDC 22938", "has no key"),
+    "no_key_history": (versions("dbo_heap"), "CDC 22938", "has no key"),
+    "no_net": (TAKE.replace("?", "'dbo_heap', 'net'"), "CDC 208", "net"),
+    "wrong_mode": (replica("dbo_items", ", 'all'"), "CDC 313", "one change a key"),
+    "wrong_history": (versions("dbo_items", ", 'net'"), "CDC 313", "states in between"),
+    "unknown_mode": (TAKE.replace("?", "'dbo_items', 'some'"), "CDC 313", "give 'all' or"),
+    "unknown": (TAKE.replace("?", "'dbo_nothing'"), "CDC 22981", "dbo_nothing"),
+    "a_view": (replica("dbo_items").replace("'replica'", "'view'"), "CDC 22938", "'view'"),
+    "no_delta": (TAKE.replace("?", "'dbo_items'").replace("'delta'", "'parquet'"),
+                 "CDC 22938", "parquet"),
+    "no_changes": ("{{ config(materialized='replica') }} select 1 id", "CDC 22938", "new_changes"),
+    "lacks_metadata": (replica("dbo_items").replace("*", "id"), "CDC 22938", "__$operation"),
+    "lacks_key": (replica("dbo_items").replace("*", "name, `__$operation`"),
+                  "CDC 22938", "'id' is not among"),
+    "taken_name": (versions("dbo_items").replace("*", "*, 1 valid_to"), "CDC 22938", "'valid_to'"),
+    "no_lsn": (replica("dbo_items", ", initial=ref('items')"), "CDC 313", "initial_lsn"),
+    "initial_too_late": (
+        replica("dbo_items", ", initial=ref('items'), initial_lsn='0x0000000000000000FFFF'"),
+        "CDC 313", "above the high end"),
+    "late": (replica("dbo_items"), "CDC 2714", "exists"),
+}  # fmt: skip
+
+
+def test_mistakes_are_named(make_project: Callable[..., Project]) -> None:
+    """Each model fails by itself, with one line that says what to do, and none makes a table."""
+    models = {"items.sql": replica("dbo_items"), **{f"{n}.sql": m[0] for n, m in BAD.items()}}
+    capturing = Capture(
+        make_project, [ITEMS, HEAP], models=models, vars={"cdc_persistent_functions": False}
+    )
+    writer = Writer()
+    capturing.sql("create table {schema}.late using delta as select 1 as id")
+    capturing.land(writer.commit("items", after={"id": 1, "name": "one"}))
+    result = capturing.project.dbt("run")
+    assert result.messages["items"].status == "success"
+    for name, (_, number, text) in BAD.items():
+        message = result.messages[name].message
+        assert number in message and text in message, (name, message)
+        assert "	at " not in message
+    tables = {row.tableName for row in capturing.sql("show tables in {schema}")}
+    assert not tables & (BAD.keys() - {"late"})
+    result = operation(capturing, "reset_consumer", consumer="nobody")
+    assert "CDC 313: consumer 'nobody' does not exist" in result.output
+    capturing.project.write("models/items.sql", replica("dbo_items").replace("*", "*, 1 as more"))
+    capturing.land(writer.commit("items", after={"id": 2, "name": "two"}))
+    capturing.run("--select", "dbo_items_ct", "dbo_heap_ct")
+    edited = capturing.project.dbt("run", "--select", "items").messages["items"].message
+    assert "CDC 22930" in edited and "--full-refresh" in edited
+    capturing.run("--select", "items", "--full-refresh")
+    rows = capturing.sql("select id, more from {schema}.items order by id")
+    assert [tuple(row) for row in rows] == [(1, 1), (2, 1)]
+
+
+@pytest.mark.soak
+def test_any_write_of_a_run_fails(make_project: Callable[..., Project]) -> None:
+    """Before or after it is executed, or all after it: the next run ends with the same rows."""
+    capturing = Capture(
+        make_project, [ITEMS, LINES], models=CONSUMERS, vars={"cdc_persistent_functions": False}
+    )
+    writer, present = Writer(), 0
+
+    def land() -> None:
+        nonlocal present
+        present += 1
+        item = {"id": present, "name": "new"}
+        capturing.land(writer.commit("items", after=item))
+        if present > 1:
+            old = {"id": present - 1, "name": "new"}
+            capturing.land(writer.commit("items", "DELETE", before=old))
+        capturing.land(writer.commit("lines", after={"id": present, "n": present}))
+
+    land()
+    capturing.run()
+    land()
+    with recorded() as statements:
+        capturing.run()
+    count = sum(map(is_write, statements))
+    for kind in ("dies", "fails", "answer is lost"):
+        for number in range(1, count + 1):
+            land()
+            if kind == "dies":
+                left = iter(range(number - 1))
+                fault = dying_at(lambda sql, left=left: next(left, None) is None)
+            else:
+                fault = failing_at(number, executed=kind == "answer is lost")
+            with fault:
+                capturing.project.dbt("run")
+            capturing.run()
+            where = f"{kind} at write {number}"
+            now = [row.id for row in capturing.sql("select id from {schema}.items")]
+            assert now == [present], where
+            then = capturing.sql("select count(*) as n from {schema}.items_history")[0].n
+            assert then == present, where
+            fed = capturing.sql(
+                "select count(*) as n, count(distinct source, lsn) as d from {schema}.feed"
+            )
+            assert tuple(fed[0]) == (3 * present - 1,) * 2, where
