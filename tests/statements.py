@@ -100,6 +100,14 @@ def failing_at(number: int, *, executed: bool) -> Iterator[list[str]]:
         yield writes
 
 
+def fault_at(kind: str, number: int) -> contextlib.AbstractContextManager[list[str]]:
+    """At the `number`-th write the client 'dies', or the write 'fails', or its 'answer is lost'."""
+    if kind == "dies":
+        left = iter(range(number - 1))
+        return dying_at(lambda sql: next(left, None) is None)
+    return failing_at(number, executed=kind == "answer is lost")
+
+
 def replay(spark: SparkSession, statements: list[str]) -> None:
     """Executes recorded statements, as another client would."""
     for sql in statements:

@@ -46,7 +46,8 @@
     {% if missing or not columns %}
         {% do dbt_cdc.raise_cdc_error(
             22938, config.get('materialized') ~ ' ' ~ model.name ~ ' lacks '
-            ~ (missing or ['columns']) | join(', ') ~ ' in its rows', 'select them from new_changes as well (select * does)'
+            ~ (missing or ['columns']) | join(', ') ~ ' in its rows',
+            'select them from new_changes as well (select * does)'
         ) %}
     {% endif %}
     {% do return(columns) %}

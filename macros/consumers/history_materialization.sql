@@ -11,20 +11,10 @@
         {% set columns = dbt_cdc._columns_of_changes(
             compiled_code, dbt_cdc._history_metadata(consumer)) %}
         {% do dbt_cdc._check_history_columns(columns) %}
-    {% endif %}
-    {% if consumer.makes_table %}
-        {% call statement('main') -%}
-            {{ dbt_cdc._create_as_sql(relation, columns, dbt_cdc._first_versions(
-                columns, dbt_cdc._row_versions(relation, columns, compiled_code, consumer, false))) }}
-        {%- endcall %}
-    {% elif consumer.has_news %}
-        {% do dbt_cdc._follow_columns(relation, columns.values() | list + dbt_cdc._validity_columns()) %}
-        {% do dbt_cdc._run_merge(dbt_cdc._write_once(
-            dbt_cdc._history_merge(relation, columns, compiled_code, consumer), compiled_code), consumer) %}
+        {% do dbt_cdc._write_consumer(
+            relation, consumer, columns, compiled_code, dbt_cdc._validity_columns()) %}
     {% else %}
-        {% call noop_statement('main', 'OK') -%}
-            -- nothing new
-        {%- endcall %}
+        {% do dbt_cdc._write_nothing() %}
     {% endif %}
 
     {% do persist_docs(relation, model) %}
@@ -64,7 +54,7 @@
 
 {#- Each change of a key with the change that follows it. Where images are partial, a value that an update
     does not tell is that of the version before. -#}
-{% macro _row_versions(relation, columns, changes, consumer, has_present) -%}
+{% macro _row_versions(columns, changes, consumer, relation=none) -%}
 {%- set key = dbt_cdc._consumer_key(consumer, columns).values() | map(attribute='quoted') | join(', ') -%}
 {%- set carried = [] -%}
 {%- for column in columns.values() if dbt_cdc._partial_instance_of(column, consumer) -%}
@@ -78,7 +68,7 @@ select
 from (
     {%- if carried %}
     {{ dbt_cdc._indent(dbt_cdc._carry_values(
-        columns, carried, key, changes, consumer, relation if has_present), 4) }}
+        columns, carried, key, changes, consumer, relation), 4) }}
     {%- else %}
     {{ dbt_cdc._indent(changes, 4) }}
     {%- endif %}
@@ -88,7 +78,7 @@ window in_order as (partition by {{ key }} order by {{ dbt_cdc._change_order() }
 {%- endmacro %}
 
 
-{% macro _first_versions(columns, versions) -%}
+{% macro _history_rows(columns, changes, consumer) -%}
 select
     {%- for column in columns.values() %}
     {{ column.quoted }},
@@ -98,7 +88,7 @@ select
     `__$start_lsn` as valid_from_lsn,
     `__$next_lsn` as valid_to_lsn
 from (
-    {{ dbt_cdc._indent(versions, 4) }}
+    {{ dbt_cdc._indent(dbt_cdc._row_versions(columns, changes, consumer), 4) }}
 )
 where `__$operation` <> 1
 {%- endmacro %}
@@ -116,7 +106,7 @@ using (
             else array(true, false)
         end) as `__$ends`
     from (
-        {{ dbt_cdc._indent(dbt_cdc._row_versions(relation, columns, changes, consumer, true), 8) }}
+        {{ dbt_cdc._indent(dbt_cdc._row_versions(columns, changes, consumer, relation), 8) }}
     )
     where `__$number` = 1 or `__$operation` <> 1
 ) as changes

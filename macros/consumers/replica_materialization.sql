@@ -9,19 +9,9 @@
     {% if consumer.makes_table or consumer.has_news %}
         {% set columns = dbt_cdc._columns_of_changes(compiled_code, ['__$operation']) %}
         {% do dbt_cdc._consumer_key(consumer, columns) %}
-    {% endif %}
-    {% if consumer.makes_table %}
-        {% call statement('main') -%}
-            {{ dbt_cdc._create_as_sql(relation, columns, dbt_cdc._replica_rows(columns, compiled_code)) }}
-        {%- endcall %}
-    {% elif consumer.has_news %}
-        {% do dbt_cdc._follow_columns(relation, columns.values()) %}
-        {% do dbt_cdc._run_merge(dbt_cdc._write_once(
-            dbt_cdc._replica_merge(relation, columns, compiled_code, consumer), compiled_code), consumer) %}
+        {% do dbt_cdc._write_consumer(relation, consumer, columns, compiled_code) %}
     {% else %}
-        {% call noop_statement('main', 'OK') -%}
-            -- nothing new
-        {%- endcall %}
+        {% do dbt_cdc._write_nothing() %}
     {% endif %}
 
     {% do persist_docs(relation, model) %}
@@ -30,7 +20,7 @@
 {% endmaterialization %}
 
 
-{% macro _replica_rows(columns, changes) -%}
+{% macro _replica_rows(columns, changes, consumer) -%}
 select
     {%- for column in columns.values() %}
     {{ column.quoted }}{{ ',' if not loop.last }}

@@ -1,4 +1,25 @@
-{#- How the materializations replica and history write. -#}
+{#- How the materializations replica and history write: the table at once, or one MERGE into it. `more`: the
+    columns that the materialization adds. -#}
+{% macro _write_consumer(relation, consumer, columns, changes, more=[]) %}
+    {% if consumer.makes_table %}
+        {% call statement('main') -%}
+            {{ dbt_cdc._create_as_sql(
+                relation, columns, dbt_cdc['_' ~ consumer.kind ~ '_rows'](columns, changes, consumer)) }}
+        {%- endcall %}
+    {% else %}
+        {% do dbt_cdc._follow_columns(relation, columns.values() | list + more) %}
+        {% set merge = dbt_cdc['_' ~ consumer.kind ~ '_merge'](relation, columns, changes, consumer) %}
+        {% do dbt_cdc._run_merge(dbt_cdc._write_once(merge, changes), consumer) %}
+    {% endif %}
+{% endmacro %}
+
+
+{% macro _write_nothing() %}
+    {% call noop_statement('main', 'OK') -%}
+        -- nothing new
+    {%- endcall %}
+{% endmacro %}
+
 
 {#- The table made anew in one commit; where another one is, that stays in its history. -#}
 {% macro _create_as_sql(relation, columns, rows) -%}

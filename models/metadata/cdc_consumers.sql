@@ -3,7 +3,7 @@
 with published as (
     select
         max(start_lsn) as published_lsn,
-        max_by(tran_end_time, start_lsn) as published_time,
+        max(tran_end_time) as published_time,
         min(tran_end_time) as first_time
     from {{ ref('lsn_time_mapping') }}
 ),

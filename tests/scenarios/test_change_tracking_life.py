@@ -13,7 +13,7 @@ from harness import Project
 from reference.capture import CaptureInstance
 from reference.change_tracking import ChangeTracking, TrackedTable
 from reference.log import UTC
-from statements import dying_at, failing_at, is_write, recorded
+from statements import dying_at, fault_at, is_write, recorded
 from tracking import Tracking, TrackingWriter, tracked_models, with_masks
 
 ITEMS = TrackedTable("dbo", "items", (("id", "int"), ("name", "string")), ("id",), False)
@@ -312,12 +312,7 @@ def test_any_write_of_a_later_run_fails(make_project: Callable[..., Project], ki
         before = story.tracking.value("change_tracking_current_version()")
         story.commits(1)
         story.tracking.land(story.writer.new())
-        left = iter(range(number - 1))
-        if kind == "dies":
-            fault = dying_at(lambda _, left=left: next(left, None) is None)
-        else:
-            fault = failing_at(number, executed=kind == "answer is lost")
-        with fault:
+        with fault_at(kind, number):
             story.tracking.project.dbt("run")
         now = story.tracking.value("change_tracking_current_version()")
         assert now in (before, before + 1), (kind, number)

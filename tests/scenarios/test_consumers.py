@@ -16,7 +16,7 @@ from reference.capture import CaptureInstance, capture, transactions
 from reference.consumers import Version, history
 from reference.log import UTC, LogRecord, int_to_lsn
 from reference.strategies import TABLES, HostileLog, make_log
-from statements import dying_at, failing_at, is_write, recorded
+from statements import dying_at, fault_at, is_write, recorded
 
 pytestmark = pytest.mark.slow
 
@@ -544,12 +544,7 @@ def test_any_write_of_a_run_fails(make_project: Callable[..., Project]) -> None:
     for kind in ("dies", "fails", "answer is lost"):
         for number in range(1, count + 1):
             land()
-            if kind == "dies":
-                left = iter(range(number - 1))
-                fault = dying_at(lambda sql, left=left: next(left, None) is None)
-            else:
-                fault = failing_at(number, executed=kind == "answer is lost")
-            with fault:
+            with fault_at(kind, number):
                 capturing.project.dbt("run")
             capturing.run()
             where = f"{kind} at write {number}"

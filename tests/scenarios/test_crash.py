@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from harness import Project
 from reference.log import int_to_lsn
-from statements import dying_at, failing_at, is_write, recorded
+from statements import dying_at, fault_at, is_write, recorded
 from story import Story
 
 pytestmark = pytest.mark.slow
@@ -64,12 +64,7 @@ def test_any_write_of_a_later_run_fails(story: Story) -> None:
     faults += [(kind, n) for kind in ("fails", "answer is lost") for n in range(2, count + 1)]
     for kind, number in faults:
         story.land_both()
-        if kind == "dies":
-            left = iter(range(number - 1))
-            fault = dying_at(lambda sql, left=left: next(left, None) is None)
-        else:
-            fault = failing_at(number, executed=kind == "answer is lost")
-        with fault:
+        with fault_at(kind, number):
             result = story.capture.project.dbt("run")
         assert not result.success, (kind, number)
         story.check_published_part()

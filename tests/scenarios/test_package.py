@@ -15,6 +15,7 @@ ORDERS = CaptureInstance("dbo", "orders", "dbo_orders", (("id", "int"), ("v", "s
 STATE = {
     "cdc_jobs",
     "captured_columns",
+    "cdc_consumers",
     "change_tables",
     "change_tracking_databases",
     "change_tracking_tables",
@@ -23,6 +24,7 @@ STATE = {
     "is_tracked_by_cdc",
     "observed_columns",
     "index_columns",
+    "consumer_bookmarks",
     "job_requests",
     "lsn_time_mapping",
     "mschange_tracking_history",
