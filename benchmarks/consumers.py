@@ -31,11 +31,11 @@ select * from {{ ref('orders_now') }}
 
 def follow(bench: Bench) -> Iterator[Result]:
     """A window of 100,000 net changes into 5 million rows."""
-    keys, size = int(5_000_000 * bench.scale), int(11_100 * bench.scale)
+    keys, size = int(5_000_000 * bench.scale), int(14_300 * bench.scale)
     project = consuming(bench)
     schema = project.schema
     before = Log(10, 0, old_keys=keys)
-    make_content(bench, f"{schema}.orders_before", keys)
+    make_content(bench, f"{schema}.orders_before", keys + size + before.transactions)
     write_log(bench.spark, before, f"{schema}.landed", 1)
     project.ok("run")
     project.ok("snapshot")

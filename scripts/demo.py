@@ -133,13 +133,14 @@ def main() -> None:
         " group by status order by status"
     )
     show(
-        "select customer_id, name, balance, valid_from, valid_to\n"
+        "select customer_id, balance, date_format(valid_from, 'HH:mm:ss.SSS') as valid_from,\n"
+        "    date_format(valid_to, 'HH:mm:ss.SSS') as valid_to\n"
         f"from {SCHEMA}.customers_history\n"
-        "order by count(*) over (partition by customer_id) desc, customer_id, valid_from_lsn",
-        5,
+        f"where customer_id = (select mode(customer_id) from {SCHEMA}.customers_history)\n"
+        "order by valid_from_lsn"
     )
     show(
-        "select consumer, capture_instance, mode, last_time, lag_transactions as lag\n"
+        "select consumer, capture_instance, mode, last_lsn, lag_transactions as lag\n"
         f"from {SCHEMA}.cdc_consumers order by consumer, capture_instance"
     )
 
