@@ -63,26 +63,25 @@
 
 {#- The consumer that this model is, in a run; an empty one otherwise. -#}
 {% macro _consumer_at_work() %}
-    {% do return(
-        dbt_cdc._invocation_cache().get('consumers', {}).get(model.name, {})
-        if dbt_cdc._is_building() else {}
-    ) %}
+    {% do return(dbt_cdc._resolved_consumer() if dbt_cdc._is_building() else {}) %}
 {% endmacro %}
 
 
 {% macro _reopen_sql(table, consumer, windows, version) -%}
+    {%- set modes, last_lsns, open_lsns = {}, {}, {} -%}
+    {%- for window in windows -%}
+        {%- set name = window.instance.name -%}
+        {%- do modes.update({name: dbt_cdc._literal(window.mode)}) -%}
+        {%- do last_lsns.update({name: dbt_cdc._literal(window.last_lsn)}) -%}
+        {%- do open_lsns.update({name: dbt_cdc._literal(window.bookmark_lsn)}) -%}
+    {%- endfor -%}
     update {{ table }}
     set
-        {%- for column, key in {
-            'mode': 'mode', 'last_lsn': 'last_lsn', 'open_lsn': 'bookmark_lsn'}.items() %}
-        {{ column }} = case capture_instance
-            {%- for window in windows %}
-            when {{ dbt_cdc._literal(window.instance.name) }} then {{ dbt_cdc._literal(window[key]) }}
-            {%- endfor %}
-        end,
-        {%- endfor %}
+        mode = {{ dbt_cdc._case_of('capture_instance', modes) }},
+        last_lsn = {{ dbt_cdc._case_of('capture_instance', last_lsns) }},
+        open_lsn = {{ dbt_cdc._case_of('capture_instance', open_lsns) }},
         target_version = {{ version }}
-    where {{ dbt_cdc._is_bookmark(consumer, windows) }}
+    where {{ dbt_cdc._is_bookmark(consumer, modes) }}
 {%- endmacro %}
 
 
@@ -98,17 +97,15 @@
             cast(null as timestamp)
         ){{ ',' if not loop.last }}
         {%- endfor %}
-    where not exists (select 1 from {{ table }} where {{ dbt_cdc._is_bookmark(consumer, windows) }})
+    where not exists (
+        select 1 from {{ table }}
+        where {{ dbt_cdc._is_bookmark(consumer, windows | map(attribute='instance.name') | list) }}
+    )
 {%- endmacro %}
 
 
-{% macro _is_bookmark(consumer, windows) -%}
-    consumer = {{ dbt_cdc._literal(consumer.name) }}
-    and capture_instance in (
-        {%- for window in windows %}
-        {{- dbt_cdc._literal(window.instance.name) }}{{ ', ' if not loop.last }}
-        {%- endfor -%}
-    )
+{% macro _is_bookmark(consumer, names) -%}
+    consumer = {{ dbt_cdc._literal(consumer.name) }} and capture_instance in ({{ dbt_cdc._literals(names) }})
 {%- endmacro %}
 
 
@@ -117,22 +114,20 @@
     {% do dbt_cdc._declare_state() %}
     {% set consumer = dbt_cdc._consumer_at_work() %}
     {% if consumer.is_open %}
-        {% set windows = consumer.windows.values() | list %}
+        {% set times = {} %}
+        {% for name, window in consumer.windows.items() %}
+            {% do times.update({window.instance.name: dbt_cdc._time_literal(
+                consumer.intervals.get(name, {}).get('high_time'))}) %}
+        {% endfor %}
         {% set move -%}
             update {{ dbt_cdc._state_relation('consumer_bookmarks') }}
             set
                 last_lsn = open_lsn,
-                last_time = case capture_instance
-                    {%- for window in windows %}
-                    when {{ dbt_cdc._literal(window.instance.name) }} then {# -#}
-                    {{ dbt_cdc._time_literal(
-                        consumer.intervals.get(window.instance.name | lower, {}).get('high_time')) }}
-                    {%- endfor %}
-                end,
+                last_time = {{ dbt_cdc._case_of('capture_instance', times) }},
                 open_lsn = null,
                 accepts_loss = false,
                 consumed_at = current_timestamp()
-            where {{ dbt_cdc._is_bookmark(consumer, windows) }} and open_lsn is not null
+            where {{ dbt_cdc._is_bookmark(consumer, times) }} and open_lsn is not null
         {%- endset %}
         {% do run_query(dbt_cdc._on_failure(move, move)) %}
         {% do dbt_cdc._drop_other_bookmarks(consumer) %}

@@ -11,6 +11,12 @@
 {% endmacro %}
 
 
+{#- The same, where new_changes has resolved it; an empty one otherwise. -#}
+{% macro _resolved_consumer() %}
+    {% do return(dbt_cdc._invocation_cache().get('consumers', {}).get(model.name, {})) %}
+{% endmacro %}
+
+
 {% macro _resolve_consumer() %}
     {% set is_model = model.resource_type == 'model' %}
     {% set kind = config.get('materialized') if is_model else 'incremental' %}
@@ -71,15 +77,13 @@
 {% endmacro %}
 
 
-{#- Of each instance its source and lost_lsn, up to which changes may be missing (none: none is). -#}
+{#- What is entered of each instance, by lower-case name; `lost_lsn`: up to it changes may be missing (none:
+    none is). -#}
 {% macro _consumed_instances() %}
     {% set instances = {} %}
-    {% set table = dbt_cdc._state_relation('change_tables') %}
-    {% if load_cached_relation(table) is not none %}
-        {% for row in dbt_cdc._fetch(
-            'select capture_instance, source_schema, source_name, lost_lsn from ' ~ table
-        ) %}
-            {% do instances.update({row.capture_instance | lower: row}) %}
+    {% if load_cached_relation(dbt_cdc._state_relation('change_tables')) is not none %}
+        {% for instance in dbt_cdc._registered_instances() %}
+            {% do instances.update({instance.capture_instance | lower: instance}) %}
         {% endfor %}
     {% endif %}
     {% do return(instances) %}

@@ -2,7 +2,7 @@
 
 {#- The consumer with makes_table (its content begins with this run) and has_news. -#}
 {% macro _materialized_consumer() %}
-    {% set consumer = dbt_cdc._invocation_cache().get('consumers', {}).get(model.name) %}
+    {% set consumer = dbt_cdc._resolved_consumer() %}
     {% if not consumer %}
         {% do dbt_cdc.raise_cdc_error(
             22938,

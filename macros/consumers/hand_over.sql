@@ -4,7 +4,7 @@
     {% for name, bookmark in consumer.bookmarks.items()
         if dbt_cdc._source_of(consumer.instances.get(name) or {}) == dbt_cdc._source_of(instance) %}
         {% set lost_lsn = (consumer.instances.get(instance.name | lower) or {}).lost_lsn %}
-        {% set old = dbt_cdc._change_table_of(name) %}
+        {% set old = consumer.instances[name].relation %}
         {% if bookmark.last_lsn and lost_lsn and load_cached_relation(old) is not none
             and not dbt_cdc._fetch(
                 'select 1 from ' ~ old ~ " where `__$start_lsn` > '" ~ bookmark.last_lsn
@@ -21,7 +21,7 @@
 {% macro _drop_other_bookmarks(consumer) %}
     {% set others = [] %}
     {% for name, bookmark in consumer.bookmarks.items() if name not in consumer.windows %}
-        {% do others.append({'instance': {'name': bookmark.capture_instance}}) %}
+        {% do others.append(bookmark.capture_instance) %}
     {% endfor %}
     {% if others %}
         {% do run_query(

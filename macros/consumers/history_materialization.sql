@@ -7,15 +7,8 @@
 
     {{ run_hooks(pre_hooks) }}
 
-    {% if consumer.makes_table or consumer.has_news %}
-        {% set columns = dbt_cdc._columns_of_changes(
-            compiled_code, dbt_cdc._history_metadata(consumer)) %}
-        {% do dbt_cdc._check_history_columns(columns) %}
-        {% do dbt_cdc._write_consumer(
-            relation, consumer, columns, compiled_code, dbt_cdc._validity_columns()) %}
-    {% else %}
-        {% do dbt_cdc._write_nothing() %}
-    {% endif %}
+    {% do dbt_cdc._write_consumer(
+        relation, consumer, compiled_code, dbt_cdc._history_metadata(consumer), dbt_cdc._validity_columns()) %}
 
     {% do persist_docs(relation, model) %}
     {{ run_hooks(post_hooks) }}
@@ -38,17 +31,6 @@
         {'name': 'valid_from', 'type': 'timestamp'}, {'name': 'valid_to', 'type': 'timestamp'},
         {'name': 'valid_from_lsn', 'type': 'string'}, {'name': 'valid_to_lsn', 'type': 'string'},
     ]) %}
-{% endmacro %}
-
-
-{% macro _check_history_columns(columns) %}
-    {% for column in dbt_cdc._validity_columns() if column.name in columns %}
-        {% do dbt_cdc.raise_cdc_error(
-            22938, 'history ' ~ model.name ~ " has a column '" ~ column.name ~ "' of its own",
-            'give it another name in the model: a history adds valid_from, valid_to, valid_from_lsn and '
-            ~ 'valid_to_lsn'
-        ) %}
-    {% endfor %}
 {% endmacro %}
 
 

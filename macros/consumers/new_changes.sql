@@ -49,15 +49,10 @@
 
 {#- Name -> type of these changes. -#}
 {% macro _new_changes_columns(window) %}
-    {% set types = dbt_cdc._metadata_columns() %}
-    {% set columns = {} %}
-    {% for name in ['__$start_lsn', '__$seqval', '__$operation', '__$update_mask'] + window.more
-        if window.kind == 'all' or name != '__$seqval' %}
-        {% do columns.update({name: types[name]}) %}
-    {% endfor %}
-    {% for column in window.instance.columns %}
-        {% do columns.update({column.name: dbt_cdc._expression_type(column.data_type)}) %}
-    {% endfor %}
+    {% set metadata = ['__$start_lsn', '__$seqval', '__$operation', '__$update_mask'] + window.more %}
+    {% set columns = dbt_cdc._typed_columns(
+        window.instance.columns,
+        metadata if window.kind == 'all' else metadata | reject('equalto', '__$seqval')) %}
     {% if window.with_commit_time %}
         {% do columns.update({'__$commit_time': 'timestamp'}) %}
     {% endif %}

@@ -6,13 +6,7 @@
 
     {{ run_hooks(pre_hooks) }}
 
-    {% if consumer.makes_table or consumer.has_news %}
-        {% set columns = dbt_cdc._columns_of_changes(compiled_code, ['__$operation']) %}
-        {% do dbt_cdc._consumer_key(consumer, columns) %}
-        {% do dbt_cdc._write_consumer(relation, consumer, columns, compiled_code) %}
-    {% else %}
-        {% do dbt_cdc._write_nothing() %}
-    {% endif %}
+    {% do dbt_cdc._write_consumer(relation, consumer, compiled_code, ['__$operation']) %}
 
     {% do persist_docs(relation, model) %}
     {{ run_hooks(post_hooks) }}

@@ -47,15 +47,14 @@
 
 
 {% macro _report_reset(bookmarks, node, dry_run) %}
-    {% set intervals = dbt_cdc._published_state().intervals %}
     {% set instances = dbt_cdc._consumed_instances() %}
     {% set lines = [] %}
     {% for bookmark in bookmarks %}
-        {% set name = bookmark.capture_instance | lower %}
+        {% set instance = instances.get(bookmark.capture_instance | lower) or {} %}
         {% do lines.append({
             'consumer': bookmark.consumer, 'capture_instance': bookmark.capture_instance,
-            'consumed_up_to': bookmark.last_lsn, 'low_end': intervals.get(name, {}).get('low_end'),
-            'missing_up_to': (instances.get(name) or {}).lost_lsn,
+            'consumed_up_to': bookmark.last_lsn, 'low_end': instance.get('low_end'),
+            'missing_up_to': instance.get('lost_lsn'),
         }) %}
     {% endfor %}
     {% do dbt_cdc._print_rows(lines) %}

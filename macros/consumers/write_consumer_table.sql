@@ -1,23 +1,37 @@
-{#- How the materializations replica and history write: the table at once, or one MERGE into it. `more`: the
-    columns that the materialization adds. -#}
-{% macro _write_consumer(relation, consumer, columns, changes, more=[]) %}
+{#- How the materializations replica and history write: the table at once, or one MERGE into it. `needed`: the
+    metadata that the rows must have; `added`: the columns that the materialization adds. -#}
+{% macro _write_consumer(relation, consumer, changes, needed, added=[]) %}
+    {% if consumer.makes_table or consumer.has_news %}
+        {% set columns = dbt_cdc._columns_of_changes(changes, needed) %}
+        {% do dbt_cdc._check_added_columns(consumer, columns, added) %}
+        {% do dbt_cdc._consumer_key(consumer, columns) %}
+    {% endif %}
     {% if consumer.makes_table %}
         {% call statement('main') -%}
             {{ dbt_cdc._create_as_sql(
                 relation, columns, dbt_cdc['_' ~ consumer.kind ~ '_rows'](columns, changes, consumer)) }}
         {%- endcall %}
-    {% else %}
-        {% do dbt_cdc._follow_columns(relation, columns.values() | list + more) %}
+    {% elif consumer.has_news %}
+        {% do dbt_cdc._follow_columns(relation, columns.values() | list + added) %}
         {% set merge = dbt_cdc['_' ~ consumer.kind ~ '_merge'](relation, columns, changes, consumer) %}
         {% do dbt_cdc._run_merge(dbt_cdc._write_once(merge, changes), consumer) %}
+    {% else %}
+        {% call noop_statement('main', 'OK') -%}
+            -- nothing new
+        {%- endcall %}
     {% endif %}
 {% endmacro %}
 
 
-{% macro _write_nothing() %}
-    {% call noop_statement('main', 'OK') -%}
-        -- nothing new
-    {%- endcall %}
+{% macro _check_added_columns(consumer, columns, added) %}
+    {% set names = added | map(attribute='name') | list %}
+    {% for name in names if name in columns %}
+        {% do dbt_cdc.raise_cdc_error(
+            22938, consumer.kind ~ ' ' ~ consumer.name ~ " has a column '" ~ name ~ "' of its own",
+            'give it another name in the model: a ' ~ consumer.kind ~ ' adds ' ~ names[:-1] | join(', ')
+            ~ ' and ' ~ names[-1]
+        ) %}
+    {% endfor %}
 {% endmacro %}
 
 

@@ -23,24 +23,17 @@
 
 
 {% macro _raise_low_ends_sql(raised, last_lsns) -%}
+    {%- set low_ends, lost_lsns = {}, {} -%}
+    {%- for instance in raised -%}
+        {%- set name = instance.capture_instance | lower -%}
+        {%- do low_ends.update({name: dbt_cdc._literal(instance.new_low_end)}) -%}
+        {%- do lost_lsns.update({name: dbt_cdc._literal(last_lsns.get(instance.capture_instance))}) -%}
+    {%- endfor -%}
     update {{ dbt_cdc._state_relation('change_tables') }}
     set
-        start_lsn = greatest(start_lsn, case lower(capture_instance)
-            {%- for instance in raised %}
-            when {{ dbt_cdc._literal(instance.capture_instance | lower) }} then '{{ instance.new_low_end }}'
-            {%- endfor %}
-        end),
-        lost_lsn = greatest(lost_lsn, case lower(capture_instance)
-            {%- for instance in raised %}
-            when {{ dbt_cdc._literal(instance.capture_instance | lower) }} then {# -#}
-            {{ dbt_cdc._literal(last_lsns.get(instance.capture_instance)) }}
-            {%- endfor %}
-        end)
-    where lower(capture_instance) in (
-        {%- for instance in raised %}
-        {{- dbt_cdc._literal(instance.capture_instance | lower) }}{{ ', ' if not loop.last }}
-        {%- endfor -%}
-    )
+        start_lsn = greatest(start_lsn, {{ dbt_cdc._case_of('lower(capture_instance)', low_ends) }}),
+        lost_lsn = greatest(lost_lsn, {{ dbt_cdc._case_of('lower(capture_instance)', lost_lsns) }})
+    where lower(capture_instance) in ({{ dbt_cdc._literals(low_ends) }})
 {%- endmacro %}
 
 

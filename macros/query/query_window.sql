@@ -95,18 +95,27 @@
 
 {#- Output columns, and the nulls of the guard's row that never comes. -#}
 {% macro _query_columns(window, metadata_names) %}
-    {% set types = dbt_cdc._metadata_columns() %}
     {% set names = [] %}
     {% set nulls = [] %}
-    {% for name in metadata_names %}
+    {% for name, data_type in dbt_cdc._typed_columns(window.columns, metadata_names).items() %}
         {% do names.append(dbt_cdc._column(name)) %}
-        {% do nulls.append('cast(null as ' ~ types[name] ~ ')') %}
-    {% endfor %}
-    {% for column in window.columns %}
-        {% do names.append(dbt_cdc._column(column.name)) %}
-        {% do nulls.append('cast(null as ' ~ dbt_cdc._expression_type(column.data_type) ~ ')') %}
+        {% do nulls.append('cast(null as ' ~ data_type ~ ')') %}
     {% endfor %}
     {% do return({'names': names, 'nulls': nulls}) %}
+{% endmacro %}
+
+
+{#- Name -> type of metadata and captured columns. -#}
+{% macro _typed_columns(columns, metadata_names) %}
+    {% set types = dbt_cdc._metadata_columns() %}
+    {% set typed = {} %}
+    {% for name in metadata_names %}
+        {% do typed.update({name: types[name]}) %}
+    {% endfor %}
+    {% for column in columns %}
+        {% do typed.update({column.name: dbt_cdc._expression_type(column.data_type)}) %}
+    {% endfor %}
+    {% do return(typed) %}
 {% endmacro %}
 
 

@@ -24,13 +24,13 @@
 {% macro _end_abandoned_instances(window) %}
     {% set gone = [] %}
     {% for name in window.abandoned if name not in window.ended %}
-        {% do gone.append(dbt_cdc._literal(name)) %}
+        {% do gone.append(name) %}
     {% endfor %}
     {% if gone %}
         {% do run_query(
             'update ' ~ dbt_cdc._state_relation('change_tables') ~ " set end_lsn = '"
             ~ dbt_cdc.increment_lsn(window.previous_lsn) ~ "' where end_lsn is null"
-            ~ ' and lower(capture_instance) in (' ~ gone | join(', ') ~ ')'
+            ~ ' and lower(capture_instance) in (' ~ dbt_cdc._literals(gone) ~ ')'
         ) %}
     {% endif %}
 {% endmacro %}
