@@ -1,5 +1,5 @@
-{#- What a model consumes of one capture instance in this run: {instance, kind, option, from_lsn, to_lsn
-    (none below the other: nothing new), is_first, initial, initial_lsn, initial_time}. -#}
+{#- What a model consumes of one capture instance in this run: {instance, kind, option, skips_unchanged,
+    from_lsn, to_lsn (none below the other: nothing new), is_first, initial, initial_lsn, initial_time}. -#}
 {% macro _consumer_window(capture_instance, mode, initial, initial_lsn) %}
     {% set consumer = dbt_cdc._consumer() %}
     {% set instance = dbt_cdc._find_instance(capture_instance) %}
@@ -29,7 +29,8 @@
 {% endmacro %}
 
 
-{#- The function and its option that a mode stands for. -#}
+{#- The function and its option that a mode stands for, and whether rows that the window leaves as they were
+    are none of its changes. -#}
 {% macro _consumed_as(instance, consumer, mode) %}
     {% set mode = (mode or ('net' if consumer.kind == 'replica' else 'all')) | string | lower | trim %}
     {% set modes = {
@@ -62,7 +63,10 @@
             ~ "its changes with materialized='incremental'"
         ) %}
     {% endif %}
-    {% do return({'mode': mode, 'kind': kind, 'option': modes[mode]}) %}
+    {% do return({
+        'mode': mode, 'kind': kind, 'option': modes[mode],
+        'skips_unchanged': consumer.kind == 'replica' and mode == 'net' and instance.before_image != 'partial',
+    }) %}
 {% endmacro %}
 
 

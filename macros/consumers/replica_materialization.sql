@@ -42,11 +42,13 @@ using (
         {%- endfor %}
 when matched and changes.`__$operation` = 1 then delete
 {%- if values %}
-when matched and not (
+when matched
+    {%- if dbt_cdc._may_bring_equal_rows(columns, consumer) %} and not (
     {%- for name, value in values.items() %}
     {{ 'and ' if not loop.first }}present.{{ name }} <=> {{ dbt_cdc._indent(value, 4) }}
     {%- endfor %}
-) then update set
+)
+    {%- endif %} then update set
     {%- for name, value in values.items() %}
     {{ name }} = {{ dbt_cdc._indent(value, 4) }}{{ ',' if not loop.last }}
     {%- endfor %}
@@ -58,6 +60,18 @@ when not matched and changes.`__$operation` <> 1 then insert (
     {%- endfor %}
 )
 {%- endmacro %}
+
+
+{#- Whether the model can yield a row that is in the table already. It cannot where it selects all columns of
+    one instance whose window leaves out what did not change; a comparison would only cost, as Delta then reads
+    all columns of the table instead of the key (docs/decisions/0010). -#}
+{% macro _may_bring_equal_rows(columns, consumer) %}
+    {% set window = (consumer.windows.values() | list)[0] %}
+    {% do return(
+        consumer.windows | length > 1 or not window.skips_unchanged
+        or window.instance.columns | map(attribute='name') | map('lower') | sort != columns.keys() | sort
+    ) %}
+{% endmacro %}
 
 
 {#- An update with partial images keeps what it does not tell. -#}

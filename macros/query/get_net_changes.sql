@@ -13,12 +13,14 @@
 
 
 {#- One pass: row 3 is dropped first (row 4 has the same mask), then one window over each key in
-    change order gives the first operation and the last row (docs/decisions/0004). -#}
+    change order gives the first operation and the last row (docs/decisions/0004). Where the window
+    `skips_unchanged`, row 3 stays: a row that is in the end what it was at first is no change. -#}
 {% macro _net_changes_sql(window) -%}
     {%- set columns = dbt_cdc._query_columns(window, [
         '__$start_lsn', '__$operation', '__$update_mask']) -%}
     {%- set captured = dbt_cdc._net_columns(window) -%}
     {%- set has_mask = window.option_sql or window.option == 'all with mask' -%}
+    {%- set image = 'struct(' ~ captured | join(', ') ~ ')' -%}
     select
         `__$start_lsn`,
         {{ dbt_cdc._indent(dbt_cdc._net_operation(window), 4) }} as `__$operation`,
@@ -31,6 +33,9 @@
             lead(`__$operation`) over (
                 partition by {{ window.key | join(', ') }} order by {{ dbt_cdc._change_order() }}
             ) as next_operation
+            {%- if window.skips_unchanged %},
+            first_value({{ image }}) over in_order as first_image
+            {%- endif %}
             {%- if has_mask %},
             {{ dbt_cdc._indent(dbt_cdc._mask_chunks(window), 8) }}
             {%- endif %}
@@ -38,13 +43,24 @@
             {{ dbt_cdc._indent(dbt_cdc._known_values(window), 8) }}
             {%- endif %}
         {{ dbt_cdc._indent(dbt_cdc._window_rows(window), 4) }}
+            {%- if not window.skips_unchanged %}
             and `__$operation` <> 3
+            {%- endif %}
         window in_order as (
             partition by {{ window.key | join(', ') }} order by {{ dbt_cdc._change_order() }}
             rows between unbounded preceding and current row
         )
     )
-    where next_operation is null and (`__$operation` <> 1 or first_operation <> 2)
+    where
+        next_operation is null
+        {%- if window.skips_unchanged %}
+        and case
+            when `__$operation` = 1 then first_operation <> 2
+            else first_operation = 2 or not first_image <=> {{ image }}
+        end
+        {%- else %}
+        and (`__$operation` <> 1 or first_operation <> 2)
+        {%- endif %}
     union all
     select
         {{ columns.nulls | join(',\n        ') }}

@@ -294,18 +294,22 @@ def test_a_run_without_news_writes_nothing(shop: tuple[Capture, Writer]) -> None
 
 
 def test_unchanged_rows_are_not_written(shop: tuple[Capture, Writer]) -> None:
-    """An update that changes nothing, and one that changes back."""
+    """An update that is taken back, and a row that is deleted and comes again."""
     capturing, writer = shop
     one = {"id": 1, "name": "one"}
     capturing.land(writer.commit("items", "UPDATE", before=one, after={**one, "name": "two"}))
     capturing.land(writer.commit("items", "UPDATE", before={**one, "name": "two"}, after=one))
+    capturing.run()
+    capturing.land(writer.commit("items", "DELETE", before=one))
+    capturing.land(writer.commit("items", after=one))
     capturing.run()
     commits = capturing.sql("describe history {schema}.items")
     assert [c.operation for c in commits] == ["CREATE OR REPLACE TABLE AS SELECT"]
     names = capturing.sql(
         "select name, valid_to is null from {schema}.items_history order by valid_from"
     )
-    assert [tuple(row) for row in names] == [("one", False), ("two", False), ("one", True)]
+    ended = [("one", False), ("two", False), ("one", False)]
+    assert [tuple(row) for row in names] == [*ended, ("one", True)]
 
 
 def test_cleanup_holds_what_is_unread_and_a_quiet_table_is_never_stale(
