@@ -15,6 +15,7 @@ WRITES = re.compile(
     r"(insert|create|begin|delete|update|merge|drop|alter|truncate|replace)\b", re.I
 )
 LSN = re.compile(r"0x[0-9A-F]{20}")
+OF_THIS_RUN = re.compile(r"'[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}'|timestamp'[^']*'|\b\d{9}\b")
 
 
 def without_comment(sql: str) -> str:
@@ -25,6 +26,11 @@ def without_comment(sql: str) -> str:
 def is_write(sql: str) -> bool:
     """Whether a statement changes anything."""
     return bool(WRITES.match(without_comment(sql)))
+
+
+def as_any_run_writes(sql: str) -> str:
+    """A statement without the session's number, its invocation and its times."""
+    return OF_THIS_RUN.sub("?", without_comment(sql))
 
 
 class Killed(DbtRuntimeError):
@@ -62,7 +68,7 @@ def recorded() -> Iterator[list[str]]:
 @contextlib.contextmanager
 def dying_at(is_last: Callable[[str], bool]) -> Iterator[list[str]]:
     """After the first write for which `is_last(sql)` holds, every statement fails, as after a
-    kill. Gives the writes that were executed."""
+    kill. Gives the writes that were executed, as any run would write them."""
     writes: list[str] = []
     is_dead: list[bool] = []
 
@@ -71,7 +77,7 @@ def dying_at(is_last: Callable[[str], bool]) -> Iterator[list[str]]:
             raise Killed("killed")
         result = go()
         if is_write(sql):
-            writes.append(without_comment(sql))
+            writes.append(as_any_run_writes(sql))
             if is_last(writes[-1]):
                 is_dead.append(True)
                 raise Killed("killed")

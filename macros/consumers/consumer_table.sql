@@ -80,14 +80,21 @@
 {% endmacro %}
 
 
-{#- The instance whose partial images may leave the column's value unknown; none where there is none. -#}
+{#- The instance whose partial images may leave values unknown; none where there is none. -#}
+{% macro _partial_instance(consumer) %}
+    {% set instance = (consumer.windows.values() | list)[0].instance %}
+    {% do return(
+        instance if consumer.windows | length == 1 and instance.before_image == 'partial' else none
+    ) %}
+{% endmacro %}
+
+
+{#- The same, where the column is one of that instance. -#}
 {% macro _partial_instance_of(column, consumer) %}
-    {% for window in consumer.windows.values()
-        if consumer.windows | length == 1 and window.instance.before_image == 'partial'
-        and dbt_cdc._find_ordinal(window.instance.columns, column.name) is not none %}
-        {% do return(window.instance) %}
-    {% endfor %}
-    {% do return(none) %}
+    {% set instance = dbt_cdc._partial_instance(consumer) %}
+    {% do return(
+        instance if instance and dbt_cdc._find_ordinal(instance.columns, column.name) is not none else none
+    ) %}
 {% endmacro %}
 
 

@@ -8,22 +8,14 @@
     {{ run_hooks(pre_hooks) }}
 
     {% do dbt_cdc._write_consumer(
-        relation, consumer, compiled_code, dbt_cdc._history_metadata(consumer), dbt_cdc._validity_columns()) %}
+        relation, consumer, compiled_code,
+        ['__$start_lsn', '__$seqval', '__$operation', '__$command_id', '__$commit_time'],
+        dbt_cdc._validity_columns()) %}
 
     {% do persist_docs(relation, model) %}
     {{ run_hooks(post_hooks) }}
     {% do return({'relations': [relation]}) %}
 {% endmaterialization %}
-
-
-{#- What a history has to know of each change. -#}
-{% macro _history_metadata(consumer) %}
-    {% set needed = ['__$start_lsn', '__$seqval', '__$operation', '__$command_id', '__$commit_time'] %}
-    {% for window in consumer.windows.values() if window.instance.before_image == 'partial' %}
-        {% do needed.append('__$update_mask') %}
-    {% endfor %}
-    {% do return(needed | unique | list) %}
-{% endmacro %}
 
 
 {% macro _validity_columns() %}

@@ -2,7 +2,8 @@
     cdc_consumer_hold_minutes (7 days) at most: each instance's own mark in `new_low_end`. -#}
 {% macro _hold_for_consumers(instances, is_job) %}
     {% set waiting = dbt_cdc._waiting_consumers(instances) %}
-    {% set first_lsn = dbt_cdc._first_lsn_to_hold() if waiting and is_job else '0xG' %}
+    {% set first_lsn = dbt_cdc._first_lsn_to_hold(dbt_cdc._find_job('cleanup', dbt_cdc._jobs()))
+        if waiting and is_job else '0xG' %}
     {% for consumer in waiting %}
         {% set instance = instances[consumer.place] %}
         {% set needs = consumer.name ~ ' has consumed ' ~ instance.capture_instance ~ ' up to '
@@ -64,11 +65,10 @@
 {% endmacro %}
 
 
-{#- Older changes are held for nobody. Never fewer than the job's retention keeps. -#}
-{% macro _first_lsn_to_hold() %}
-    {% set minutes = [
-        var('cdc_consumer_hold_minutes', 10080) | int, dbt_cdc._find_job('cleanup', dbt_cdc._jobs()).retention
-    ] | max %}
+{#- Older changes are held for nobody. Never fewer than the cleanup job's retention keeps. -#}
+{% macro _first_lsn_to_hold(job, grace_minutes=0) %}
+    {% set minutes = [var('cdc_consumer_hold_minutes', 10080) | int, job.retention] | max
+        + grace_minutes | int %}
     {% do return(
         dbt_cdc._fetch(dbt_cdc._retention_mark_sql(dbt_cdc._published_state(), minutes))[0].lsn
     ) %}

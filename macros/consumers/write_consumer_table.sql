@@ -2,7 +2,8 @@
     metadata that the rows must have; `added`: the columns that the materialization adds. -#}
 {% macro _write_consumer(relation, consumer, changes, needed, added=[]) %}
     {% if consumer.makes_table or consumer.has_news %}
-        {% set columns = dbt_cdc._columns_of_changes(changes, needed) %}
+        {% set columns = dbt_cdc._columns_of_changes(
+            changes, needed + (['__$update_mask'] if dbt_cdc._partial_instance(consumer) else [])) %}
         {% do dbt_cdc._check_added_columns(consumer, columns, added) %}
         {% do dbt_cdc._consumer_key(consumer, columns) %}
     {% endif %}

@@ -21,15 +21,23 @@
 {% endmacro %}
 
 
-{#- The first LSN of the cleanup job's retention and `grace_minutes`; none without a job. -#}
+{#- The first LSN of the cleanup job's retention and `grace_minutes`; none without a job. What a consumer
+    has not read and the job still holds for it is not too old. -#}
 {% macro _oldest_lsn_to_keep(instance, grace_minutes) %}
-    {% if execute and instance.interval.get('high_end') %}
-        {% set job = dbt_cdc._jobs().get('cleanup') %}
-        {% if job %}
-            {% do return(dbt_cdc._fetch(dbt_cdc._retention_mark_sql(
-                dbt_cdc._published_state(), job.retention + grace_minutes | int))[0].lsn) %}
-        {% endif %}
+    {% set job = dbt_cdc._jobs().get('cleanup') if execute and instance.interval.get('high_end') %}
+    {% if not job %}
+        {% do return(none) %}
     {% endif %}
+    {% set mark = dbt_cdc._fetch(dbt_cdc._retention_mark_sql(
+        dbt_cdc._published_state(), job.retention + grace_minutes | int))[0].lsn %}
+    {% set kept = [mark or ''] %}
+    {% for bookmarks in dbt_cdc._bookmarks().values() %}
+        {% do kept.append(bookmarks.get(instance.name | lower, {}).get('last_lsn') or kept[0]) %}
+    {% endfor %}
+    {% if kept | min < kept[0] %}
+        {% do return([kept | min, dbt_cdc._first_lsn_to_hold(job, grace_minutes) or ''] | max) %}
+    {% endif %}
+    {% do return(mark) %}
 {% endmacro %}
 
 

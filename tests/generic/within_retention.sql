@@ -1,5 +1,6 @@
 {#- A change table that keeps rows for longer than the cleanup job's retention and
-    `grace_minutes`: how many, and since when. Without a cleanup job nothing is too old. -#}
+    `grace_minutes`: how many, and since when. Not what is held for a consumer. Without a cleanup job
+    nothing is too old. -#}
 {% test within_retention(model, grace_minutes=2880) %}
 {%- set instance = dbt_cdc._tested_instance(model) %}
 {%- set mark = dbt_cdc._oldest_lsn_to_keep(instance, grace_minutes) %}

@@ -234,6 +234,11 @@ def shop(make_project: Callable[..., Project]) -> tuple[Capture, Writer]:
     )  # fmt: skip
     tested = {"name": "feed", "data_tests": [{"dbt_cdc.consumer_lag": {"arguments": {}}}]}
     capturing.project.write("models/consumers.yml", json.dumps({"version": 2, "models": [tested]}))
+    path = capturing.project.folder / "models" / "instances.yml"
+    yaml = json.loads(path.read_text(encoding="utf-8"))
+    for model in yaml["models"]:
+        model["data_tests"] = [{"dbt_cdc.within_retention": {"arguments": {"grace_minutes": 0}}}]
+    path.write_text(json.dumps(yaml), encoding="utf-8")
     writer = Writer()
     capturing.land(writer.commit("items", after={"id": 1, "name": "one"}))
     capturing.land(writer.commit("lines", after={"id": 1, "n": 1}))
@@ -250,6 +255,16 @@ def consumers(capturing: Capture) -> dict[tuple[str, str], Any]:
 
 def operation(capturing: Capture, name: str, **arguments: Any) -> DbtResult:
     return capturing.project.dbt("run-operation", name, "--args", json.dumps(arguments))
+
+
+NO_RETENTION = ("--exclude", "test_name:within_retention")
+
+
+def within_retention(capturing: Capture, **variables: int) -> bool:
+    """Whether the data test finds no change too old."""
+    return capturing.project.dbt(
+        "test", "--select", "test_name:within_retention", vars=variables
+    ).success
 
 
 def test_cdc_consumers_tells_who_has_consumed_how_far(shop: tuple[Capture, Writer]) -> None:
@@ -335,6 +350,7 @@ def test_cleanup_holds_what_is_unread_and_a_quiet_table_is_never_stale(
     }
     assert lows["dbo_items"] == unread
     assert lows["dbo_lines"] == lows["dbo_heap"] > unread
+    assert within_retention(capturing)
     capturing.run()  # the hold was enough
     assert {r.last_lsn for r in consumers(capturing).values()} == {int_to_lsn(writer.lsn)}
     for n in range(20, 24):  # only lines move; then all low ends pass the bookmark of items
@@ -373,7 +389,7 @@ def test_a_consumer_that_comes_too_late_starts_over(shop: tuple[Capture, Writer]
         assert "	at " not in text
     assert capturing.sql("select * from {schema}.items order by id") == before
     assert consumers(capturing)["items", "dbo_items"].is_stale
-    assert not capturing.project.dbt("test").success
+    assert not capturing.project.dbt("test", *NO_RETENTION).success
     full = capturing.project.dbt("run", "--full-refresh", "--select", "items")
     assert "would start without a part of the table" in full.messages["items"].message
     assert capturing.sql("select * from {schema}.items order by id") == before
@@ -390,7 +406,7 @@ def test_a_consumer_that_comes_too_late_starts_over(shop: tuple[Capture, Writer]
         (31, None)
     ]
     assert capturing.sql("select count(*) as n from {schema}.feed")[0].n >= fed + 1
-    capturing.project.ok("test")
+    capturing.project.ok("test", *NO_RETENTION)
 
 
 def test_the_maximum_hold(shop: tuple[Capture, Writer]) -> None:
@@ -400,10 +416,14 @@ def test_the_maximum_hold(shop: tuple[Capture, Writer]) -> None:
     for n in range(40, 45):
         capturing.land(writer.commit("lines", after={"id": n, "n": n}))
     capturing.run("--exclude", "items", "items_history", "feed")
+    assert operation(capturing, "cleanup").success
+    assert within_retention(capturing)
+    assert not within_retention(capturing, cdc_consumer_hold_minutes=2)
     result = capturing.project.dbt(
         "run-operation", "cleanup", vars={"cdc_consumer_hold_minutes": 2}
     )
     assert result.success
+    assert within_retention(capturing, cdc_consumer_hold_minutes=2)
     assert "which is held no longer" in result.output
     errors = capturing.sql("select error_message from {schema}.dm_cdc_errors")
     assert any("items has consumed dbo_items up to" in row.error_message for row in errors)

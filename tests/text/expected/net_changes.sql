@@ -28,7 +28,9 @@ select * from (
                 rows between unbounded preceding and current row
             )
         )
-        where next_operation is null and (`__$operation` <> 1 or first_operation <> 2)
+        where
+            next_operation is null
+            and (`__$operation` <> 1 or first_operation <> 2)
         union all
         select
             cast(null as string),
