@@ -38,7 +38,9 @@ STATE = {
 
 
 def test_dbt_deps_installs_it_without_deprecations(make_project: Callable[..., Project]) -> None:
-    project = make_project()
+    project = make_project(
+        models={"shop_log.sql": "select 1 as lsn"}, vars={"cdc_log_model": "shop_log"}
+    )
     shutil.rmtree(project.folder / "dbt_packages")
     assert project.ok("deps")
     assert (project.folder / "dbt_packages" / "dbt_cdc" / "macros").is_dir()
