@@ -1,9 +1,10 @@
-{#- Publication of change tracking: the window's transactions into syscommittab, then the view of
-    versions. Each step can be repeated; readers see the window with the last one. Validity
+{#- Publication of change tracking: new tables' functions, the window's transactions into syscommittab,
+    then the view of versions. Each step can be repeated; readers see the window with the last one. Validity
     intervals follow, and say how far the log is scanned where there are any: a run that dies in
     between publishes again. -#}
 {% macro _publish_versions(window) %}
     {% if dbt_cdc._tracked_tables() %}
+        {% do dbt_cdc._announce_tracked_tables(window.versions.published) %}
         {% set target = dbt_cdc._state_relation('syscommittab') %}
         {% set rows %}
             select commit_ts, xdes_id, commit_lsn, commit_time
@@ -14,7 +15,6 @@
             'not exists (select 1 from ' ~ target ~ ' where commit_ts > ' ~ window.versions.base ~ ')'
         )) %}
         {% do dbt_cdc._begin_after_truncates(window.versions.truncated) %}
-        {% do dbt_cdc._announce_tracked_tables(window.versions.published) %}
         {% do dbt_cdc._publish_tracking_versions(window.to_lsn) %}
     {% endif %}
 {% endmacro %}
