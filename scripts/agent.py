@@ -15,6 +15,7 @@ import contextlib
 import json
 import logging
 import os
+import re
 import signal
 import sys
 import threading
@@ -38,6 +39,10 @@ SELECTED = " ".join(
     for kind in ("change_table", "change_tracking_table", "replica", "history")
 )
 TRACKING_CLEANUP_MINUTES = 30
+# What profiles.yml asks of the environment, for a process that runs small statements for days:
+# Java's second compiler pays, Spark's own does not.
+ENVIRONMENT = {"DBT_CDC_JAVA_OPTIONS": "", "DBT_CDC_CODEGEN": "false"}
+SINGLE_WRITER = "DBT_CDC_SINGLE_WRITER"  # asked by macros/capture/change_table_materialization.sql
 log = logging.getLogger("agent")
 
 
@@ -142,6 +147,7 @@ class Agent:
             self.dbt.read_project()
         except RuntimeError as error:
             log.error("capture: %s", problem([str(error)]))
+        os.environ[SINGLE_WRITER] = str(is_only_writer()).lower()
         how = f"pollinginterval {self.capture['pollinginterval']} s"
         log.info("capture: started, %s", how if self.capture["continuous"] else "one pass")
 
@@ -209,6 +215,25 @@ def is_spark_alive() -> bool:
         return not context._jsc.sc().isStopped()
     except Exception:  # whatever the dead connection raises
         return False
+
+
+def is_only_writer() -> bool:
+    """Whether no other process can write the tables: Spark runs in this one, on an embedded Derby
+    metastore, which lets one process in, and with no other catalog."""
+    from pyspark import SparkContext
+
+    context = SparkContext._active_spark_context
+    if context is None:
+        return False
+    conf, hadoop = context.getConf(), context._jsc.hadoopConfiguration()
+    metastore = hadoop.get("javax.jdo.option.ConnectionURL") or "jdbc:derby:"
+    return bool(
+        context.master.startswith("local")
+        and re.match("jdbc:derby:(?!//)", metastore)
+        and not hadoop.get("hive.metastore.uris")
+        and conf.get("spark.sql.defaultCatalog", "spark_catalog") == "spark_catalog"
+        and conf.get("spark.sql.catalog.spark_catalog", "").endswith(".DeltaCatalog")
+    )
 
 
 class Commands:
@@ -284,6 +309,8 @@ def main() -> int:
     if sys.argv[1:2] == ["dbt"]:
         return ask(Path("target") / SOCKET, sys.argv[2:])
     options, dbt_options = parse_arguments()
+    for name, value in ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
     os.chdir(options.project_dir)  # dbt and the embedded Spark take relative folders from here
     shown = logging.Formatter("%(asctime)s %(message)s", "%Y-%m-%d %H:%M:%S")
     shown.converter = time.gmtime

@@ -35,7 +35,7 @@
     {% endif %}
     {% if to_lsn and not window.to_lsn %}
         {% do run_query(dbt_cdc._open_window_sql(state.scanned_lsn, to_lsn)) %}
-        {% set window = dbt_cdc._find_open_window(state.scanned_lsn) %}
+        {% set window = dict(dbt_cdc._find_open_window(state.scanned_lsn), is_opened_here=true) %}
     {% endif %}
     {% do window.update(
         published=dbt_cdc._published_instances(state), log=dbt_cdc._log_relation(),

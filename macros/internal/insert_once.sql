@@ -20,7 +20,8 @@ select max(hash(*)) from (
 {%- endmacro %}
 
 
-{#- The same for rows that can also be had in another way: answers `done` or `failed`. -#}
+{#- The same for rows that can also be had in another way: answers `done` or `failed`. Without a guard for
+    the first writer of rows. -#}
 {% macro _try_insert(target, rows, guard) -%}
     {%- set insert -%}
 {{ dbt_cdc._guarded_insert(target, rows, guard) }};
@@ -35,7 +36,9 @@ insert into {{ target }}
 select * from (
     {{ dbt_cdc._indent(rows, 4) }}
 )
+{%- if guard %}
 where {{ guard }}
+{%- endif %}
 {%- endmacro %}
 
 

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 from harness import PACKAGE
+from pyspark.sql import SparkSession
 from reference.log import UTC, LogRecord, int_to_lsn
 
 SCRIPT = PACKAGE / "scripts" / "agent.py"
@@ -115,6 +116,32 @@ def test_cleanup_by_request_and_a_dropped_capture_job(agent: Any) -> None:
     ask(agent, "capture", "stop")
     ask(agent, "capture", "start")
     assert agent.capture is None
+
+
+def test_who_else_can_write(
+    agent: Any, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody on an embedded metastore; anywhere else the agent takes no chances."""
+    is_only_writer = sys.modules["agent"].is_only_writer
+    context = spark.sparkContext
+    hadoop = context._jsc.hadoopConfiguration()
+    assert is_only_writer()
+    own = hadoop.get("javax.jdo.option.ConnectionURL")
+    for name, value in (
+        ("javax.jdo.option.ConnectionURL", "jdbc:postgresql://db/metastore"),
+        ("javax.jdo.option.ConnectionURL", "jdbc:derby://db/metastore"),
+        ("hive.metastore.uris", "thrift://db:9083"),
+    ):
+        hadoop.set(name, value)
+        try:
+            assert not is_only_writer(), value
+        finally:
+            hadoop.unset(name)
+            hadoop.set("javax.jdo.option.ConnectionURL", own)
+    monkeypatch.setattr(context, "master", "yarn")
+    assert not is_only_writer()
+    monkeypatch.setattr(type(context), "_active_spark_context", None)
+    assert not is_only_writer()
 
 
 class Process:

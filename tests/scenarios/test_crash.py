@@ -50,7 +50,11 @@ def test_runs_that_die_after_every_new_write_get_there_in_the_end(story: Story) 
 
 
 @pytest.mark.soak
-def test_any_write_of_a_later_run_fails(story: Story) -> None:
+@pytest.mark.parametrize("is_single_writer", ["false", "true"])
+def test_any_write_of_a_later_run_fails(
+    story: Story, is_single_writer: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DBT_CDC_SINGLE_WRITER", is_single_writer)
     if not story.records:
         story.land()
         story.capture.run()
@@ -135,6 +139,33 @@ def test_a_bad_record_keeps_the_window_open(story: Story) -> None:
     assert story.published() == window[0].lsn == first[-1].lsn
     story.check_published_part()
     story.capture.run()
+    story.check()
+
+
+def test_a_single_writer_looks_only_where_rows_may_be(
+    story: Story, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It leaves out the guard in a window that the run itself has opened, and only there."""
+    if not story.records:
+        story.land()
+        story.capture.run()
+    monkeypatch.setenv("DBT_CDC_SINGLE_WRITER", "true")
+    story.land_both()
+    with dying_at(lambda sql: "insert into" in sql and "_ct\n" in sql) as writes:
+        assert not story.capture.project.dbt("run").success
+    assert "not exists" not in writes[-1]
+    with recorded() as statements:
+        story.capture.run()
+    appends = [sql for sql in statements if "insert into" in sql and "_ct\n" in sql]
+    assert len(appends) >= 2
+    assert all("not exists" in sql for sql in appends)
+    story.check()
+    story.land_both()
+    with recorded() as statements:
+        story.capture.run()
+    appends = [sql for sql in statements if "insert into" in sql and "_ct\n" in sql]
+    assert len(appends) >= 2
+    assert not any("not exists" in sql for sql in appends)
     story.check()
 
 
