@@ -378,7 +378,7 @@ def main() -> None:
     harness.JAVA_OPTIONS = ""
     results = read_results() if options.only else {}
     try:
-        spark = harness.start_spark(folder)
+        spark = harness.start_spark(folder, "memory:bench")
         bench = Bench(spark, folder, options.scale, options.runs)
         parts = [options.only] if options.only else list(PARTS)
         for number, part in enumerate(parts, start=1):

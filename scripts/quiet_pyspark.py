@@ -12,5 +12,8 @@ class _Silent(logging.Logger):
         pass
 
 
+_usual = logging.getLoggerClass()
+logging.setLoggerClass(_Silent)
 for _name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
-    logging.Logger.manager.loggerDict[_name] = _Silent(_name)
+    logging.getLogger(_name)
+logging.setLoggerClass(_usual)

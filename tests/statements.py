@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -53,12 +55,12 @@ def around_statements(execute: Callable[[str, Callable[[], Any]], Any]) -> Itera
 
 
 @contextlib.contextmanager
-def recorded() -> Iterator[list[str]]:
-    """The statements that are sent, in order."""
+def recorded(*, with_comments: bool = False) -> Iterator[list[str]]:
+    """The statements that are sent, in order; the comments tell for which node."""
     statements: list[str] = []
 
     def execute(sql: str, go: Callable[[], Any]) -> Any:
-        statements.append(without_comment(sql))
+        statements.append(sql if with_comments else without_comment(sql))
         return go()
 
     with around_statements(execute):
@@ -104,6 +106,46 @@ def failing_at(number: int, *, executed: bool) -> Iterator[list[str]]:
 
     with around_statements(execute):
         yield writes
+
+
+@contextlib.contextmanager
+def before_write(number: int, meanwhile: Callable[[], None]) -> Iterator[None]:
+    """Others do something before the `number`-th write is sent."""
+    writes = itertools.count(1)
+
+    def execute(sql: str, go: Callable[[], Any]) -> Any:
+        if is_write(sql) and next(writes) == number:
+            meanwhile()
+        return go()
+
+    with around_statements(execute):
+        yield
+
+
+@contextlib.contextmanager
+def fault_of_each_node(kind: str, number: int) -> Iterator[None]:
+    """The `number`-th write of each node 'fails', or its 'answer is lost'."""
+    writes: Counter[str] = Counter()
+
+    def execute(sql: str, go: Callable[[], Any]) -> Any:
+        node = node_of(sql)
+        if not is_write(sql):
+            return go()
+        writes[node] += 1
+        if writes[node] != number:
+            return go()
+        if kind == "answer is lost":
+            go()
+        raise Killed("this statement failed")
+
+    with around_statements(execute):
+        yield
+
+
+def node_of(sql: str) -> str:
+    """The node for which dbt sends a statement, by the comment before it."""
+    comment = re.search(r'"node_id": "([^"]+)"', sql)
+    return comment[1] if comment else ""
 
 
 def fault_at(kind: str, number: int) -> contextlib.AbstractContextManager[list[str]]:

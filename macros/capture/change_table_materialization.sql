@@ -17,14 +17,14 @@
 
     {% set is_capturing = dbt_cdc._is_building() and window.to_lsn %}
     {% if is_capturing and dbt_cdc._is_touched(instance, window) %}
-        {% do dbt_cdc._append_changes(relation, instance, window, compiled_code) %}
+        {% set row_count = dbt_cdc._append_changes(relation, instance, window, compiled_code) %}
     {% else %}
         {% call noop_statement('main', 'OK') -%}
             -- nothing to capture
         {%- endcall %}
     {% endif %}
     {% if is_capturing %}
-        {% do dbt_cdc._mark_captured(instance, window) %}
+        {% do dbt_cdc._mark_captured(instance, row_count or 0) %}
     {% endif %}
 
     {% do persist_docs(relation, model) %}
@@ -34,27 +34,38 @@
 
 
 {#- The window's rows into the change table: by the fast statement, and if that fails for whatever
-    reason by the model's own (docs/decisions/0003), which is guarded always. -#}
+    reason by the model's own (docs/decisions/0003), which is guarded always. Gives how many rows of the
+    window are there. -#}
 {% macro _append_changes(relation, instance, window, rows) %}
-    {% set guard = 'not exists (select 1 from ' ~ relation
-        ~ " where `__$start_lsn` > '" ~ window.previous_lsn ~ "')" %}
-    {% set is_fast = dbt_cdc._reads_fast(instance) %}
-    {% if is_fast %}
+    {% set later = " where `__$start_lsn` > '" ~ window.previous_lsn ~ "'" %}
+    {% set guard = 'not exists (select 1 from ' ~ relation ~ later ~ ')' %}
+    {% set count = 'select count(*) as row_count from ' ~ relation ~ later
+        ~ " and `__$start_lsn` <= '" ~ window.to_lsn ~ "'" %}
+    {% if dbt_cdc._reads_fast(instance) %}
         {% call statement('main', fetch_result=true) -%}
             {{ dbt_cdc._try_insert(relation, dbt_cdc._fast_change_rows(
                 instance, window, dbt_cdc._log_relation(), dbt_cdc._state_relation('scan_transactions')
-            ), none if dbt_cdc._is_first_writer(instance, window) else guard) }}
+            ), none if dbt_cdc._is_first_writer(instance, window) else guard, count) }}
         {%- endcall %}
-    {% endif %}
-    {% if is_fast and load_result('main').table.rows[0][0] != 'done' %}
+        {% set row_count = load_result('main').table.rows[0][0] %}
+        {% if row_count is not none %}
+            {% do return(row_count) %}
+        {% endif %}
         {% do log('cdc: ' ~ instance.name ~ ': the fast statement failed, capturing with care') %}
-        {% set is_fast = false %}
     {% endif %}
-    {% if not is_fast %}
-        {% call statement('main') -%}
-            {{ dbt_cdc._insert_once(relation, rows, guard) }}
-        {%- endcall %}
-    {% endif %}
+    {% do return(dbt_cdc._insert_and_count(dbt_cdc._insert_once(relation, rows, guard), count)) %}
+{% endmacro %}
+
+
+{#- A model's main statement, and how many rows there are then. -#}
+{% macro _insert_and_count(insert, count) %}
+    {% set is_script = var('cdc_sql_scripting', true) %}
+    {% call statement('main', fetch_result=is_script) -%}
+        {{ dbt_cdc._script(insert, count) if is_script else insert }}
+    {%- endcall %}
+    {% do return(
+        load_result('main').table.rows[0][0] if is_script else dbt_cdc._fetch(count)[0].row_count
+    ) %}
 {% endmacro %}
 
 

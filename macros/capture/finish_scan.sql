@@ -2,10 +2,10 @@
     last table publishes; across runs (a selection, a failure, one task for each table) it is kept
     in scan_progress, and the run that completes the window publishes it. -#}
 
-{% macro _mark_captured(instance, window) %}
+{% macro _mark_captured(instance, row_count) %}
     {% set cache = dbt_cdc._invocation_cache() %}
     {% set captured = cache.setdefault('captured', {}) %}
-    {% do captured.update({instance.name | lower: true}) %}
+    {% do captured.update({instance.name | lower: row_count}) %}
     {% if captured | length == dbt_cdc._participants() | length
         and cache.setdefault('publisher', instance.name) == instance.name %}
         {% do dbt_cdc._publish_window(cache.window) %}

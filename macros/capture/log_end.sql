@@ -1,31 +1,27 @@
 {#- The last commit that a new window may take in; none where the log holds no new commit. A DDL or
-    TRUNCATE without a transaction commits itself. -#}
-{% macro _find_log_end(scanned_lsn) %}
-    {% set row = dbt_cdc._fetch(dbt_cdc._log_end_sql(scanned_lsn, dbt_cdc._most_commits()))[0] %}
-    {% if row.time_zone not in ['UTC', 'Etc/UTC', 'GMT', 'Z', '+00:00', 'Etc/GMT'] %}
+    TRUNCATE without a transaction commits itself. A capture job that is not continuous takes no more than
+    `most_commits` transactions. -#}
+{% macro _checked_log_end(found, scanned_lsn) %}
+    {% if found.time_zone not in ['UTC', 'Etc/UTC', 'GMT', 'Z', '+00:00', 'Etc/GMT'] %}
         {% do dbt_cdc.raise_cdc_error(
-            22859, "the session's time zone is " ~ row.time_zone,
+            22859, "the session's time zone is " ~ found.time_zone,
             "set spark.sql.session.timeZone: 'UTC' in the profile: times are UTC"
         ) %}
     {% endif %}
-    {% if row.malformed %}
+    {% if found.malformed %}
         {% do dbt_cdc.raise_cdc_error(
-            22859, 'bad log record of ' ~ row.malformed,
+            22859, 'bad log record of ' ~ found.malformed,
             'an LSN is 0x and 20 upper-case hexadecimal digits; ' ~ dbt_cdc._bad_record_advice()
         ) %}
     {% endif %}
-    {% do return(row.to_lsn) %}
+    {% if found.log_end and found.most_commits %}
+        {% do return(dbt_cdc._fetch(dbt_cdc._log_end_sql(scanned_lsn, found.most_commits))[0].log_end) %}
+    {% endif %}
+    {% do return(found.log_end) %}
 {% endmacro %}
 
 
-{#- How many transactions a run may take: all of them (none), unless the capture job is not continuous. -#}
-{% macro _most_commits() %}
-    {% set job = dbt_cdc._jobs().get('capture') %}
-    {% do return(job.maxtrans * job.maxscans if job and not job.continuous else none) %}
-{% endmacro %}
-
-
-{% macro _log_end_sql(scanned_lsn, most_commits) -%}
+{% macro _log_end_sql(scanned_lsn, most_commits=none) -%}
     {%- set bound = dbt_cdc._scan_until() -%}
     with records as (
         select
@@ -67,7 +63,7 @@
                 {%- if bound %} and records.lsn < coalesce(beyond.lsn, '0xG'){% endif %}
                 {%- if most_commits %} and records.lsn <= first_commits.last_lsn{% endif %}
                 then records.lsn end
-        ) as to_lsn,
+        ) as log_end,
         min(records.malformed) as malformed,
         current_timezone() as time_zone
     from records

@@ -47,24 +47,63 @@
 {%- endmacro %}
 
 
-{#- The window that is open, if any: the one right after the last published position. (In a run that
-    others have overtaken there may be later ones, and this one be done already.) `touched_tables`
-    have changes in it. `ends_with_rows`: its last commit surely left rows; `updated_tables`: those
-    that have to be asked whether the other transactions did. `schema_changes`: the DDL and TRUNCATE
-    records of captured tables. -#}
-{% macro _find_open_window(scanned_lsn) %}
-    {% set rows = dbt_cdc._fetch(dbt_cdc._open_windows_sql(scanned_lsn)) %}
-    {% if not rows %}
+{#- Opens a window up to `to_lsn`, or finds the one that another run has opened meanwhile; with what is
+    registered. -#}
+{% macro _open_window(scanned_lsn, to_lsn) %}
+    {% set query -%}
+        select
+            open_window.*,
+            ({{ dbt_cdc._indent(dbt_cdc._as_json(dbt_cdc._registered_state_sql()), 12) }}) as registered
+        from ({{ dbt_cdc._indent(dbt_cdc._open_windows_sql(scanned_lsn), 12) }}) as open_window
+    {%- endset %}
+    {% set rows = dbt_cdc._write_and_fetch(dbt_cdc._open_window_sql(scanned_lsn, to_lsn), query) %}
+    {% do return(dict(dbt_cdc._window_of(rows[0], scanned_lsn), is_opened_here=true)) %}
+{% endmacro %}
+
+
+{#- What there is to do: the window that is open, if any, the one right after the last published position.
+    (In a run that others have overtaken there may be later ones, and this one be done already.) Else
+    `log_end`, the last commit of the log that a new one takes in. `touched_tables` have changes in the
+    window. `ends_with_rows`: its last commit surely left rows; `updated_tables`: those that have to be
+    asked whether the other transactions did. `schema_changes`: the DDL and TRUNCATE records of captured
+    tables. -#}
+{% macro _find_work(scanned_lsn) %}
+    {% set found = dbt_cdc._fetch(dbt_cdc._work_sql(scanned_lsn))[0] %}
+    {% do return(dict(
+        dbt_cdc._window_of(found, scanned_lsn),
+        log_end=none if found.to_lsn else dbt_cdc._checked_log_end(found, scanned_lsn)
+    )) %}
+{% endmacro %}
+
+
+{% macro _window_of(row, scanned_lsn) %}
+    {% if not row or not row.to_lsn %}
         {% do return({'previous_lsn': scanned_lsn, 'to_lsn': none, 'floor_lsn': none}) %}
     {% endif %}
     {% do return(dict(
-        rows[0],
+        row,
         previous_lsn=scanned_lsn,
-        touched_tables=fromjson(rows[0].touched_tables),
-        schema_changes=fromjson(rows[0].schema_changes),
-        updated_tables=fromjson(rows[0].updated_tables)
+        touched_tables=fromjson(row.touched_tables),
+        schema_changes=fromjson(row.schema_changes),
+        updated_tables=fromjson(row.updated_tables)
     )) %}
 {% endmacro %}
+
+
+{% macro _work_sql(scanned_lsn) -%}
+    select log_end.*, job.most_commits, open_window.*
+    from (
+        {{ dbt_cdc._indent(dbt_cdc._log_end_sql(scanned_lsn), 8) }}
+    ) as log_end
+    left join (
+        select maxtrans * maxscans as most_commits
+        from {{ dbt_cdc._state_relation('cdc_jobs') }}
+        where job_type = 'capture' and not continuous
+    ) as job on true
+    left join (
+        {{ dbt_cdc._indent(dbt_cdc._open_windows_sql(scanned_lsn), 8) }}
+    ) as open_window on true
+{%- endmacro %}
 
 
 {% macro _open_windows_sql(scanned_lsn) -%}

@@ -4,10 +4,6 @@
     {% do dbt_cdc._enter_phase(7) %}
     {% do dbt_cdc._announce_new_instances(window) %}
     {% do dbt_cdc._end_abandoned_instances(window) %}
-    {% if dbt_cdc._capture_instances() %}
-        {% do run_query(dbt_cdc._publish_mapping_sql(window)) %}
-        {% do dbt_cdc._publish_heartbeat(window) %}
-    {% endif %}
     {% for instance in dbt_cdc._capture_instances().values() %}
         {% if dbt_cdc._instance_window(instance, window).is_backfill %}
             {% do run_query(dbt_cdc._backfill_mapping_sql(instance, window)) %}
@@ -15,7 +11,12 @@
     {% endfor %}
     {% do dbt_cdc._raise_truncated_low_ends() %}
     {% do dbt_cdc._publish_versions(window) %}
-    {% do dbt_cdc._publish_validity_intervals(window.to_lsn) %}
+    {% if dbt_cdc._capture_instances() %}
+        {% set intervals = dbt_cdc._write_and_fetch(
+            dbt_cdc._publish_mapping_sql(window),
+            dbt_cdc._intervals_sql(window.state.high_end or dbt_cdc._zero_lsn())) %}
+    {% endif %}
+    {% do dbt_cdc._publish_validity_intervals(window.to_lsn, window.state, intervals) %}
     {% do dbt_cdc._grant_to_roles() %}
     {% do dbt_cdc._enter_phase(8) %}
     {% do dbt_cdc._invocation_cache().update(is_published=true) %}
@@ -29,35 +30,75 @@
     {%- set mapping = dbt_cdc._state_relation('lsn_time_mapping') -%}
     {%- set asked = dbt_cdc._instances_of(window.updated_tables) -%}
     {%- set rows -%}
-    select
-        commit_lsn as start_lsn,
-        begin_time as tran_begin_time,
-        commit_time as tran_end_time,
-        tran_id,
-        begin_lsn as tran_begin_lsn
-    from {{ dbt_cdc._state_relation('scan_transactions') }}
-    where
-        window_to_lsn = '{{ window.to_lsn }}'
-        and commit_lsn is not null
-        and (
-            {{ dbt_cdc._indent(dbt_cdc._is_captured_in('changed_tables'), 12) }}
-            {%- if asked %}
-            or commit_lsn in (
-                {%- for instance in asked %}
-                select `__$start_lsn` from {{ instance.relation }}
-                where
-                    `__$start_lsn` > '{{ window.previous_lsn }}'
-                    and `__$start_lsn` <= '{{ window.to_lsn }}'
-                {{- ' union all' if not loop.last }}
-                {%- endfor %}
+    with entered as (
+        select
+            commit_lsn as start_lsn,
+            begin_time as tran_begin_time,
+            commit_time as tran_end_time,
+            tran_id,
+            begin_lsn as tran_begin_lsn
+        from {{ dbt_cdc._state_relation('scan_transactions') }}
+        where
+            window_to_lsn = '{{ window.to_lsn }}'
+            and commit_lsn is not null
+            and (
+                {{ dbt_cdc._indent(dbt_cdc._is_captured_in('changed_tables'), 16) }}
+                {%- if asked %}
+                or commit_lsn in (
+                    {%- for instance in asked %}
+                    select `__$start_lsn` from {{ instance.relation }}
+                    where
+                        `__$start_lsn` > '{{ window.previous_lsn }}'
+                        and `__$start_lsn` <= '{{ window.to_lsn }}'
+                    {{- ' union all' if not loop.last }}
+                    {%- endfor %}
+                )
+                {%- endif %}
             )
-            {%- endif %}
-        )
+    )
+
+    select * from entered
+    {%- if not window.ends_with_rows %}
+    union all
+    {{ dbt_cdc._indent(dbt_cdc._heartbeat_sql(window), 4) }}
+    {%- endif %}
     {%- endset -%}
     {{ dbt_cdc._insert_once(
         mapping, rows,
         'not exists (select 1 from ' ~ mapping ~ " where start_lsn > '" ~ window.previous_lsn ~ "')"
     ) }}
+{%- endmacro %}
+
+
+{#- A heartbeat (tran_id 0x00) for the window's last commit where that one left no rows and nothing was
+    entered for more than 300 seconds. -#}
+{% macro _heartbeat_sql(window) -%}
+    select
+        committed.commit_lsn,
+        committed.commit_time,
+        committed.commit_time,
+        '0x00',
+        '{{ dbt_cdc._zero_lsn() }}'
+    from {{ dbt_cdc._state_relation('scan_transactions') }} as committed
+    cross join (
+        select max(start_lsn) as start_lsn, max(tran_end_time) as tran_end_time
+        from (
+            select start_lsn, tran_end_time from entered
+            union all
+            select start_lsn, tran_end_time from {{ dbt_cdc._state_relation('lsn_time_mapping') }}
+            where start_lsn >= '{{ window.state.high_end or dbt_cdc._zero_lsn() }}'
+        )
+    ) as latest
+    where
+        committed.window_to_lsn = '{{ window.to_lsn }}'
+        and committed.commit_lsn = '{{ window.to_lsn }}'
+        and (
+            latest.start_lsn is null
+            or (
+                committed.commit_lsn > latest.start_lsn
+                and committed.commit_time > latest.tran_end_time + interval 300 seconds
+            )
+        )
 {%- endmacro %}
 
 
@@ -80,48 +121,6 @@
     {% endfor %}
     {% do return(instances) %}
 {% endmacro %}
-
-
-{#- A heartbeat (tran_id 0x00) for the window's last commit where that one left no rows and nothing was
-    entered for more than 300 seconds. -#}
-{% macro _publish_heartbeat(window) %}
-    {% if not window.ends_with_rows %}
-        {% set mapping = dbt_cdc._state_relation('lsn_time_mapping') %}
-        {% set rows = dbt_cdc._heartbeat_sql(window) %}
-        {% if dbt_cdc._fetch(rows) %}
-            {% do run_query(dbt_cdc._insert_once(
-                mapping, rows,
-                'not exists (select 1 from ' ~ mapping ~ " where start_lsn >= '" ~ window.to_lsn ~ "')"
-            )) %}
-        {% endif %}
-    {% endif %}
-{% endmacro %}
-
-
-{% macro _heartbeat_sql(window) -%}
-    select
-        committed.commit_lsn as start_lsn,
-        committed.commit_time as tran_begin_time,
-        committed.commit_time as tran_end_time,
-        '0x00' as tran_id,
-        '{{ dbt_cdc._zero_lsn() }}' as tran_begin_lsn
-    from {{ dbt_cdc._state_relation('scan_transactions') }} as committed
-    cross join (
-        select max(start_lsn) as start_lsn, max(tran_end_time) as tran_end_time
-        from {{ dbt_cdc._state_relation('lsn_time_mapping') }}
-        where start_lsn >= '{{ dbt_cdc._published_state().high_end or dbt_cdc._zero_lsn() }}'
-    ) as latest
-    where
-        committed.window_to_lsn = '{{ window.to_lsn }}'
-        and committed.commit_lsn = '{{ window.to_lsn }}'
-        and (
-            latest.start_lsn is null
-            or (
-                committed.commit_lsn > latest.start_lsn
-                and committed.commit_time > latest.tran_end_time + interval 300 seconds
-            )
-        )
-{%- endmacro %}
 
 
 {#- What a backfilling instance adds below the window. -#}

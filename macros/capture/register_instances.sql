@@ -2,7 +2,8 @@
     and index_columns; edits of known ones are refused; the window's DDL is followed. An instance counts
     as entered with its row in change_tables, the last of the three statements. -#}
 {% macro _register_instances(window) %}
-    {% set known = dbt_cdc._registered_state() %}
+    {% set known = dbt_cdc._registered_state(
+        fromjson(window.registered) if window.registered else none) %}
     {% set changes = dbt_cdc._read_schema_changes(window.schema_changes, window.log) %}
     {% set plans, new = {}, [] %}
     {% for name, instance in dbt_cdc._capture_instances().items() %}

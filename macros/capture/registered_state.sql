@@ -1,8 +1,9 @@
 {#- What the metadata tables hold of each instance, by lower-case name: {capture_instance, source_schema,
     source_name, supports_net_changes, has_drop_pending, start_lsn, end_lsn, columns, index_columns}. -#}
-{% macro _registered_state() %}
+{% macro _registered_state(rows=none) %}
     {% set known = {} %}
-    {% for row in dbt_cdc._fetch(dbt_cdc._registered_state_sql()) %}
+    {% set rows = dbt_cdc._fetch(dbt_cdc._registered_state_sql()) if rows is none else rows %}
+    {% for row in rows %}
         {% do known.update({row.capture_instance | lower: dict(
             row,
             columns=fromjson(row.columns),

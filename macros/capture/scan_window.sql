@@ -28,17 +28,15 @@
     {% do dbt_cdc._ensure_state_tables() %}
     {% do dbt_cdc._enter_phase(2) %}
     {% set state = dbt_cdc._published_state() %}
-    {% set window = dbt_cdc._find_open_window(state.scanned_lsn) %}
-    {% set to_lsn = window.to_lsn or dbt_cdc._find_log_end(state.scanned_lsn) %}
-    {% if to_lsn %}
+    {% set window = dbt_cdc._find_work(state.scanned_lsn) %}
+    {% if window.to_lsn or window.log_end %}
         {% set tracking = dbt_cdc._register_tracked_tables(state, window) %}
     {% endif %}
-    {% if to_lsn and not window.to_lsn %}
-        {% do run_query(dbt_cdc._open_window_sql(state.scanned_lsn, to_lsn)) %}
-        {% set window = dict(dbt_cdc._find_open_window(state.scanned_lsn), is_opened_here=true) %}
+    {% if window.log_end and not window.to_lsn %}
+        {% set window = dbt_cdc._open_window(state.scanned_lsn, window.log_end) %}
     {% endif %}
     {% do window.update(
-        published=dbt_cdc._published_instances(state), log=dbt_cdc._log_relation(),
+        state=state, published=dbt_cdc._published_instances(state), log=dbt_cdc._log_relation(),
         ended=dbt_cdc._ended_instances(state),
         abandoned=state.intervals.keys() | reject('in', dbt_cdc._capture_instances().keys()) | sort
     ) %}

@@ -54,7 +54,8 @@
                 row.capture_instance | lower, dict(row, high_end=none, high_time=none)
             )) %}
         {% endfor %}
-        {% do dbt_cdc._replace_view(intervals, state.scanned_lsn, state.high_end) %}
+        {% do run_query(dbt_cdc._replace_view_sql(intervals, state.scanned_lsn, state.high_end)) %}
+        {% do adapter.cache_added(dbt_cdc._validity_intervals()) %}
         {% if var('cdc_persistent_functions', true) %}
             {% do dbt_cdc._create_functions(new) %}
         {% endif %}
@@ -63,49 +64,71 @@
 
 
 {#- Replaces the view from the tables, and again until it shows what they hold: a cleanup or another
-    run may have moved them in between. -#}
-{% macro _publish_validity_intervals(scanned_lsn) %}
-    {% set shown = {} %}
+    run may have moved them in between. `state` is what is published, `rows` what the tables hold, where
+    that was just read. -#}
+{% macro _publish_validity_intervals(scanned_lsn, state=none, rows=none) %}
+    {% set now = {'state': state, 'rows': rows} %}
     {% for attempt in range(5) %}
-        {% if not shown.is_settled %}
-            {% set state = dbt_cdc._published_state() %}
-            {% set rows = dbt_cdc._fetch(
-                dbt_cdc._intervals_sql(state.high_end or dbt_cdc._zero_lsn())) %}
-            {% set high_end = rows[0].high_end if rows else none %}
-            {% set intervals = dbt_cdc._with_times(rows, state) %}
-            {% do shown.update(is_settled=(not intervals or intervals == shown.intervals)) %}
-            {% if not shown.is_settled %}
-                {% do dbt_cdc._replace_view(
-                    intervals, [scanned_lsn, state.scanned_lsn, high_end or ''] | max, high_end
-                ) %}
-                {% do shown.update(intervals=intervals) %}
+        {% if not now.is_settled %}
+            {% set state = now.state or dbt_cdc._published_state() %}
+            {% set read = dbt_cdc._intervals_sql(state.high_end or dbt_cdc._zero_lsn()) %}
+            {% set rows = dbt_cdc._fetch(read) if now.rows is none else now.rows %}
+            {% if rows %}
+                {% set last_lsn = [scanned_lsn, state.scanned_lsn, rows[0].high_end or ''] | max %}
+                {% set intervals = dbt_cdc._with_times(rows, state) %}
+                {% set replace = dbt_cdc._replace_view_sql(intervals, last_lsn, rows[0].high_end) %}
+                {% do now.update(state=none, rows=dbt_cdc._write_and_fetch(replace, read)) %}
+                {% do adapter.cache_added(dbt_cdc._validity_intervals()) %}
+                {% do dbt_cdc._remember_intervals(intervals) %}
             {% endif %}
+            {% do now.update(is_settled=(not rows or rows == now.rows)) %}
         {% endif %}
     {% endfor %}
 {% endmacro %}
 
 
-{#- Neither end ever moves back: a run that others have overtaken leaves their view as it is. -#}
-{% macro _replace_view(intervals, scanned_lsn, high_end) %}
-    {% set view = dbt_cdc._validity_intervals() %}
-    {% set replace = dbt_cdc._validity_intervals_sql(intervals, scanned_lsn) %}
-    {% if load_cached_relation(view) is none or not var('cdc_sql_scripting', true) %}
-        {% do run_query(replace) %}
-        {% do adapter.cache_added(view) %}
-    {% else %}
-        {% set replace -%}
-            begin
-                if not exists (
-                    select 1 from {{ view }}
-                    where scanned_lsn > '{{ scanned_lsn }}' or high_end > '{{ high_end or '' }}'
-                ) then
-                    {{ dbt_cdc._indent(replace, 20) }};
-                end if;
-            end
-        {%- endset %}
-        {% do run_query(replace) %}
-    {% endif %}
+{#- What this run has published, for the consumers that come after it. -#}
+{% macro _remember_intervals(intervals) %}
+    {% set known = {} %}
+    {% for interval in intervals %}
+        {% do known.update({interval.capture_instance | lower: interval}) %}
+    {% endfor %}
+    {% do dbt_cdc._invocation_cache().update(published_intervals=known) %}
 {% endmacro %}
+
+
+{#- Neither end ever moves back: a run that others have overtaken leaves their view as it is, and reads
+    again what the tables hold. -#}
+{% macro _replace_view_sql(intervals, scanned_lsn, high_end) -%}
+    {%- set view = dbt_cdc._validity_intervals() -%}
+    {%- set replace = dbt_cdc._validity_intervals_sql(intervals, scanned_lsn) -%}
+    {%- if load_cached_relation(view) is none or not var('cdc_sql_scripting', true) -%}
+{{ replace }}
+    {%- else -%}
+begin
+    if not exists (
+        select 1 from {{ view }}
+        where
+            scanned_lsn > '{{ scanned_lsn }}'
+            or high_end > '{{ high_end or '' }}'
+            {%- if intervals %}
+            or low_end > {{ dbt_cdc._indent(dbt_cdc._low_end_of(intervals), 16) }}
+            {%- endif %}
+    ) then
+        {{ dbt_cdc._indent(replace, 8) }};
+    end if;
+end
+    {%- endif -%}
+{%- endmacro %}
+
+
+{% macro _low_end_of(intervals) -%}
+    {%- set low_ends = {} -%}
+    {%- for interval in intervals -%}
+        {%- do low_ends.update({interval.capture_instance: dbt_cdc._literal(interval.low_end)}) -%}
+    {%- endfor -%}
+    {{ dbt_cdc._case_of('capture_instance', low_ends) }}
+{%- endmacro %}
 
 
 {#- All instances and the high end, which lies at or after `floor_lsn`. -#}

@@ -1,8 +1,10 @@
 {#- The times of the ends: how early a window by time may start, how late it may end. A low end keeps
     its time until it is raised. -#}
-{% macro _with_times(intervals, state) %}
-    {% set raised = [] %}
-    {% for interval in intervals %}
+{% macro _with_times(rows, state) %}
+    {% set intervals, raised = [], [] %}
+    {% for row in rows %}
+        {% set interval = dict(row) %}
+        {% do intervals.append(interval) %}
         {% set known = state.intervals.get(interval.capture_instance | lower, {}) %}
         {% do interval.update(
             low_time=known.low_time if known.low_end == interval.low_end else none,

@@ -17,20 +17,19 @@
     {% set is_capturing = dbt_cdc._is_building() and window.to_lsn %}
     {% if is_capturing and tracked.name in window.versions.tables
         and dbt_cdc._is_touched(tracked, window) %}
-        {% call statement('main') -%}
-            {{ dbt_cdc._insert_once(
-                relation, compiled_code,
-                'not exists (select 1 from ' ~ relation ~ ' where sys_change_version > '
-                ~ window.versions.base ~ ')'
-            ) }}
-        {%- endcall %}
+        {% set later = relation ~ ' where sys_change_version > ' ~ window.versions.base %}
+        {% set row_count = dbt_cdc._insert_and_count(
+            dbt_cdc._insert_once(
+                relation, compiled_code, 'not exists (select 1 from ' ~ later ~ ')'),
+            'select count(*) as row_count from ' ~ later
+        ) %}
     {% else %}
         {% call noop_statement('main', 'OK') -%}
             -- nothing to track
         {%- endcall %}
     {% endif %}
     {% if is_capturing %}
-        {% do dbt_cdc._mark_captured(tracked, window) %}
+        {% do dbt_cdc._mark_captured(tracked, row_count or 0) %}
     {% endif %}
 
     {% do persist_docs(relation, model) %}

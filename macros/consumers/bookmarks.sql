@@ -2,19 +2,23 @@
     will (open_lsn) and which version its table has; after the write the bookmark moves there. A run that
     died in between is settled by Delta's history (docs/decisions/0009). -#}
 
-{#- All bookmarks: {consumer: {instance: row}}. -#}
-{% macro _bookmarks() %}
+{#- All bookmarks: {consumer: {instance: row}}; `rows` where they were just read. -#}
+{% macro _bookmarks(rows=none) %}
     {% set bookmarks = {} %}
-    {% set table = dbt_cdc._state_relation('consumer_bookmarks') %}
-    {% if load_cached_relation(table) is not none %}
-        {% for row in dbt_cdc._fetch(
-            'select consumer, capture_instance, last_lsn, open_lsn, target_version, accepts_loss from ' ~ table
-        ) %}
-            {% do bookmarks.setdefault(row.consumer, {}).update({row.capture_instance | lower: row}) %}
-        {% endfor %}
+    {% if rows is none and load_cached_relation(dbt_cdc._state_relation('consumer_bookmarks')) is not none %}
+        {% set rows = dbt_cdc._fetch(dbt_cdc._bookmarks_sql()) %}
     {% endif %}
+    {% for row in rows or [] %}
+        {% do bookmarks.setdefault(row.consumer, {}).update({row.capture_instance | lower: row}) %}
+    {% endfor %}
     {% do return(bookmarks) %}
 {% endmacro %}
+
+
+{% macro _bookmarks_sql() -%}
+    select consumer, capture_instance, last_lsn, open_lsn, target_version, accepts_loss
+    from {{ dbt_cdc._state_relation('consumer_bookmarks') }}
+{%- endmacro %}
 
 
 {#- What an earlier run has opened was consumed if its table has got rows since. -#}
@@ -109,27 +113,34 @@
 {%- endmacro %}
 
 
-{#- The post-hook that new_changes gives to its model. -#}
+{#- The post-hook that new_changes gives to its model: where the write has not moved its bookmarks itself. -#}
 {% macro _move_bookmarks() %}
     {% do dbt_cdc._declare_state() %}
     {% set consumer = dbt_cdc._consumer_at_work() %}
     {% if consumer.is_open %}
-        {% set times = {} %}
-        {% for name, window in consumer.windows.items() %}
-            {% do times.update({window.instance.name: dbt_cdc._time_literal(
-                consumer.intervals.get(name, {}).get('high_time'))}) %}
-        {% endfor %}
-        {% set move -%}
-            update {{ dbt_cdc._state_relation('consumer_bookmarks') }}
-            set
-                last_lsn = open_lsn,
-                last_time = {{ dbt_cdc._case_of('capture_instance', times) }},
-                open_lsn = null,
-                accepts_loss = false,
-                consumed_at = current_timestamp()
-            where {{ dbt_cdc._is_bookmark(consumer, times) }} and open_lsn is not null
-        {%- endset %}
-        {% do run_query(dbt_cdc._on_failure(move, move)) %}
+        {% if not consumer.is_moved %}
+            {% do run_query(dbt_cdc._move_bookmarks_sql(consumer)) %}
+        {% endif %}
         {% do dbt_cdc._drop_other_bookmarks(consumer) %}
     {% endif %}
 {% endmacro %}
+
+
+{% macro _move_bookmarks_sql(consumer) -%}
+    {%- set times = {} -%}
+    {%- for name, window in consumer.windows.items() -%}
+        {%- do times.update({window.instance.name: dbt_cdc._time_literal(
+            consumer.intervals.get(name, {}).get('high_time'))}) -%}
+    {%- endfor -%}
+    {%- set move -%}
+update {{ dbt_cdc._state_relation('consumer_bookmarks') }}
+set
+    last_lsn = open_lsn,
+    last_time = {{ dbt_cdc._case_of('capture_instance', times) }},
+    open_lsn = null,
+    accepts_loss = false,
+    consumed_at = current_timestamp()
+where {{ dbt_cdc._is_bookmark(consumer, times) }} and open_lsn is not null
+    {%- endset -%}
+    {{ dbt_cdc._on_failure(move, move) }}
+{%- endmacro %}

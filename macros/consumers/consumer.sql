@@ -68,23 +68,28 @@
         {% if dbt_cdc._is_building() %}
             {% do dbt_cdc._ensure_state_tables() %}
         {% endif %}
-        {% do cache.update(consumed_state={
-            'intervals': dbt_cdc._published_state().intervals,
-            'bookmarks': dbt_cdc._bookmarks(), 'instances': dbt_cdc._consumed_instances(),
-        }) %}
+        {% set intervals = cache.get('published_intervals') or dbt_cdc._published_state().intervals %}
+        {% do cache.update(consumed_state=dict(dbt_cdc._consumed_so_far(), intervals=intervals)) %}
     {% endif %}
     {% do return(cache.consumed_state) %}
 {% endmacro %}
 
 
-{#- What is entered of each instance, by lower-case name; `lost_lsn`: up to it changes may be missing (none:
-    none is). -#}
-{% macro _consumed_instances() %}
-    {% set instances = {} %}
+{#- Bookmarks by consumer and instance, and what is entered of each instance by lower-case name; `lost_lsn`:
+    up to it changes may be missing (none: none is). -#}
+{% macro _consumed_so_far() %}
+    {% set found = {'bookmarks': {}, 'instances': {}} %}
     {% if load_cached_relation(dbt_cdc._state_relation('change_tables')) is not none %}
-        {% for instance in dbt_cdc._registered_instances() %}
-            {% do instances.update({instance.capture_instance | lower: instance}) %}
+        {% set row = dbt_cdc._fetch(
+            'select (' ~ dbt_cdc._as_json(dbt_cdc._bookmarks_sql()) ~ ') as bookmarks, ('
+            ~ dbt_cdc._as_json(dbt_cdc._registered_instances_sql()) ~ ') as instances'
+        )[0] %}
+        {% do found.update(bookmarks=dbt_cdc._bookmarks(fromjson(row.bookmarks))) %}
+        {% for instance in fromjson(row.instances) %}
+            {% do found.instances.update({instance.capture_instance | lower: dict(
+                instance, relation=dbt_cdc._change_table_of(instance.capture_instance)
+            )}) %}
         {% endfor %}
     {% endif %}
-    {% do return(instances) %}
+    {% do return(found) %}
 {% endmacro %}

@@ -30,11 +30,13 @@
 
 
 {#- What the model's rows have beside the metadata that is `needed`: lower-case name -> {name, quoted,
-    type}. -#}
-{% macro _columns_of_changes(changes, needed) %}
+    type}; into `present` goes what the table has, lower-case name -> type. -#}
+{% macro _columns_of_changes(changes, needed, table, present) %}
     {% set columns, metadata = {}, [] %}
-    {% for row in run_query('describe query ' ~ changes).rows %}
-        {% if row[0].startswith('__$') %}
+    {% for row in dbt_cdc._fetch_columns(changes, table) %}
+        {% if '__$present' in metadata %}
+            {% do present.update({row[0] | lower: row[1] | lower}) %}
+        {% elif row[0].startswith('__$') %}
             {% do metadata.append(row[0] | lower) %}
         {% else %}
             {% do columns.update({row[0] | lower: {
@@ -51,6 +53,16 @@
         ) %}
     {% endif %}
     {% do return(columns) %}
+{% endmacro %}
+
+
+{#- Of a query, and after a column `__$present` of a table, where there is one. -#}
+{% macro _fetch_columns(query, table) %}
+    {% do return(run_query(
+        'describe query ' ~ query if not table
+        else 'describe query select changes.*, 1 as `__$present`, present.* from (' ~ query
+        ~ ') as changes cross join ' ~ table ~ ' as present'
+    ).rows) %}
 {% endmacro %}
 
 
@@ -100,11 +112,8 @@
 
 {#- A source's types may have widened. Other columns than before are an edit of the model: new ones are
     added where on_schema_change says so. -#}
-{% macro _follow_columns(relation, columns) %}
-    {% set present, widened = {}, {} %}
-    {% for column in adapter.get_columns_in_relation(relation) %}
-        {% do present.update({column.name | lower: column.dtype | lower}) %}
-    {% endfor %}
+{% macro _follow_columns(relation, columns, present) %}
+    {% set widened = {} %}
     {% set names = columns | map(attribute='name') | map('lower') | list %}
     {% set added = [] %}
     {% for column in columns if column.name | lower not in present

@@ -47,7 +47,7 @@
 
 
 {% macro _report_reset(bookmarks, node, dry_run) %}
-    {% set instances = dbt_cdc._consumed_instances() %}
+    {% set instances = dbt_cdc._consumed_so_far().instances %}
     {% set lines = [] %}
     {% for bookmark in bookmarks %}
         {% set instance = instances.get(bookmark.capture_instance | lower) or {} %}

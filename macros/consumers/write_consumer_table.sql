@@ -2,8 +2,10 @@
     metadata that the rows must have; `added`: the columns that the materialization adds. -#}
 {% macro _write_consumer(relation, consumer, changes, needed, added=[]) %}
     {% if consumer.makes_table or consumer.has_news %}
+        {% set present = {} %}
         {% set columns = dbt_cdc._columns_of_changes(
-            changes, needed + (['__$update_mask'] if dbt_cdc._partial_instance(consumer) else [])) %}
+            changes, needed + (['__$update_mask'] if dbt_cdc._partial_instance(consumer) else []),
+            none if consumer.makes_table else relation, present) %}
         {% do dbt_cdc._check_added_columns(consumer, columns, added) %}
         {% do dbt_cdc._consumer_key(consumer, columns) %}
     {% endif %}
@@ -13,7 +15,7 @@
                 relation, columns, dbt_cdc['_' ~ consumer.kind ~ '_rows'](columns, changes, consumer)) }}
         {%- endcall %}
     {% elif consumer.has_news %}
-        {% do dbt_cdc._follow_columns(relation, columns.values() | list + added) %}
+        {% do dbt_cdc._follow_columns(relation, columns.values() | list + added, present) %}
         {% set merge = dbt_cdc['_' ~ consumer.kind ~ '_merge'](relation, columns, changes, consumer) %}
         {% do dbt_cdc._run_merge(dbt_cdc._write_once(merge, changes), consumer) %}
     {% else %}
@@ -67,7 +69,7 @@ as
 {% endmacro %}
 
 
-{#- A MERGE whose source reads a char(n) column fails in Delta (delta-io/delta#3868) unless Spark leaves the
+{#- The bookmarks move with it. A MERGE whose source reads a char(n) column fails in Delta (delta-io/delta#3868) unless Spark leaves the
     padding to the writer, as change tables have it anyway. -#}
 {% macro _run_merge(merge, consumer) %}
     {% set types = [] %}
@@ -78,8 +80,9 @@ as
     {% if has_char %}
         {% do run_query('set spark.sql.readSideCharPadding=false') %}
     {% endif %}
+    {% do consumer.update(is_moved=consumer.is_open and var('cdc_sql_scripting', true)) %}
     {% call statement('main') -%}
-        {{ merge }}
+        {{ dbt_cdc._script(merge, dbt_cdc._move_bookmarks_sql(consumer)) if consumer.is_moved else merge }}
     {%- endcall %}
     {% if has_char %}
         {% do run_query('reset spark.sql.readSideCharPadding') %}

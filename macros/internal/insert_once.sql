@@ -20,14 +20,14 @@ select max(hash(*)) from (
 {%- endmacro %}
 
 
-{#- The same for rows that can also be had in another way: answers `done` or `failed`. Without a guard for
-    the first writer of rows. -#}
-{% macro _try_insert(target, rows, guard) -%}
+{#- The same for rows that can also be had in another way: answers `count` (a query), or NULL where it has
+    failed. Without a guard for the first writer of rows. -#}
+{% macro _try_insert(target, rows, guard, count) -%}
     {%- set insert -%}
 {{ dbt_cdc._guarded_insert(target, rows, guard) }};
-select 'done' as outcome
+{{ count }}
     {%- endset -%}
-    {{ dbt_cdc._on_failure(insert, "select 'failed' as outcome") }}
+    {{ dbt_cdc._on_failure(insert, 'select cast(null as bigint) as row_count') }}
 {%- endmacro %}
 
 
@@ -40,6 +40,40 @@ select * from (
 where {{ guard }}
 {%- endif %}
 {%- endmacro %}
+
+
+{#- The rows of `query` after `write`: in one statement, or without scripting in two. -#}
+{% macro _write_and_fetch(write, query) %}
+    {% if not var('cdc_sql_scripting', true) %}
+        {% do run_query(write) %}
+        {% do return(dbt_cdc._fetch(query)) %}
+    {% endif %}
+    {% do return(dbt_cdc._fetch(dbt_cdc._script(write, query))) %}
+{% endmacro %}
+
+
+{% macro _script(write, query) -%}
+begin
+    {{ dbt_cdc._indent(write, 4) }};
+    {{ dbt_cdc._indent(query, 4) }};
+end
+{%- endmacro %}
+
+
+{#- Several statements: as one, or without scripting each by itself. Those that are `repeatable` are tried
+    again, all of them, where other runs have raced one. -#}
+{% macro _run_all(statements, is_repeatable=false) %}
+    {% set all = statements | join(';\n') %}
+    {% if not var('cdc_sql_scripting', true) %}
+        {% for statement in statements %}
+            {% do run_query(statement) %}
+        {% endfor %}
+    {% elif is_repeatable %}
+        {% do run_query(dbt_cdc._on_failure(all, all)) %}
+    {% else %}
+        {% do run_query('begin\n' ~ all ~ ';\nend') %}
+    {% endif %}
+{% endmacro %}
 
 
 {#- A `create ... if not exists` that other runs may race: where they win, Delta refuses it, and the

@@ -29,6 +29,15 @@
 {% endmacro %}
 
 
+{#- The rows of a query as one JSON text. -#}
+{% macro _as_json(query) -%}
+    select to_json(collect_list(struct(*)), map('ignoreNullFields', 'false'))
+    from (
+        {{ dbt_cdc._indent(query, 8) }}
+    )
+{%- endmacro %}
+
+
 {#- Tells dbt while it parses which state a model or hook uses. -#}
 {% macro _declare_state() %}
     {% for name in ['change_tables', 'captured_columns', 'index_columns', 'ddl_history', 'observed_columns',

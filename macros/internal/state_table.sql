@@ -14,48 +14,46 @@ select 1 as placeholder
 {%- endmacro %}
 
 
-{#- Makes a state table where it is missing; never replaces one, whatever the flags. -#}
+{#- Makes a state table where it is missing, with all others; never replaces one, whatever the flags. -#}
 {% materialization state_table, default %}
     {% set relation = this.incorporate(type='table') %}
-    {% if load_cached_relation(this) is none %}
-        {% call statement('main') -%}
-            {{ dbt_cdc._create_state_table_sql(relation, model.columns.values()) }}
-        {%- endcall %}
-    {% else %}
-        {% call noop_statement('main', 'OK') -%}
-            -- {{ this }} is kept
-        {%- endcall %}
-    {% endif %}
+    {% do dbt_cdc._ensure_state_tables() %}
+    {% call noop_statement('main', 'OK') -%}
+        -- {{ this }} is there
+    {%- endcall %}
     {% do persist_docs(relation, model) %}
     {% do return({'relations': [relation]}) %}
 {% endmaterialization %}
 
 
 {% macro _create_state_table_sql(relation, columns) -%}
-    {%- set create -%}
     create table if not exists {{ relation }} (
         {%- for column in columns %}
         {{ dbt_cdc._column(column.name) }} {{ column.data_type }}{{ ',' if not loop.last }}
         {%- endfor %}
     )
     using {{ dbt_cdc._file_format() }}
-    {%- endset -%}
-    {{ dbt_cdc._create_once(create) }}
 {%- endmacro %}
 
 
-{#- Makes the state tables that a run of a selection would lack. -#}
+{#- Makes the state tables that are missing, whatever is selected. -#}
 {% macro _ensure_state_tables() %}
-    {% for node in graph.nodes.values() %}
-        {% if node.resource_type == 'model' and node.config.materialized == 'state_table' %}
-            {% set relation = dbt_cdc._model_relation(node) %}
-            {% if load_cached_relation(relation) is none %}
-                {% do adapter.create_schema(relation.without_identifier()) %}
-                {% do run_query(
-                    dbt_cdc._create_state_table_sql(relation, node.columns.values())
-                ) %}
-                {% do adapter.cache_added(relation) %}
-            {% endif %}
+    {% set relations, creates = [], [] %}
+    {% for node in graph.nodes.values()
+        if node.resource_type == 'model' and node.config.materialized == 'state_table' %}
+        {% set relation = dbt_cdc._model_relation(node) %}
+        {% if load_cached_relation(relation) is none %}
+            {% do relations.append(relation) %}
+            {% do creates.append(dbt_cdc._create_state_table_sql(relation, node.columns.values())) %}
         {% endif %}
+    {% endfor %}
+    {% for schema in relations | map(attribute='schema') | unique %}
+        {% do adapter.create_schema(api.Relation.create(schema=schema)) %}
+    {% endfor %}
+    {% if creates %}
+        {% do dbt_cdc._run_all(creates, is_repeatable=true) %}
+    {% endif %}
+    {% for relation in relations %}
+        {% do adapter.cache_added(relation) %}
     {% endfor %}
 {% endmacro %}

@@ -35,7 +35,7 @@
         'first_begin_cdc_lsn': window.get('first_begin_cdc_lsn'),
         'last_commit_cdc_lsn': window.get('last_commit_cdc_lsn'),
         'last_commit_cdc_time': window.get('last_commit_cdc_time'),
-        'captured_rows': dbt_cdc._captured_rows(window),
+        'captured_rows': dbt_cdc._captured_rows(),
     }) %}
 {% endmacro %}
 
@@ -54,19 +54,11 @@
 {% endmacro %}
 
 
-{#- How many rows of the window are in each change table that this run captured: {name: rows}. Delta's
-    history tells it for a fraction of what counting costs: the window's only append since it was
-    opened. -#}
-{% macro _captured_rows(window) %}
+{#- How many rows of the window are in each change table that this run captured: {name: rows}. -#}
+{% macro _captured_rows() %}
     {% set counted = {} %}
-    {% for name in dbt_cdc._invocation_cache().get('captured', {}) %}
-        {% set instance = dbt_cdc._participants()[name] %}
-        {% do counted.update({instance.name: 0}) %}
-        {% if dbt_cdc._is_touched(instance, dbt_cdc._instance_window(instance, window)) %}
-            {% set rows = dbt_cdc._last_metric(
-                instance.relation, 'WRITE', 'numOutputRows', since=window.opened_at) %}
-            {% do counted.update({instance.name: rows or 0}) %}
-        {% endif %}
+    {% for name, row_count in dbt_cdc._invocation_cache().get('captured', {}).items() %}
+        {% do counted.update({dbt_cdc._participants()[name].name: row_count}) %}
     {% endfor %}
     {% do return(counted) %}
 {% endmacro %}

@@ -83,13 +83,17 @@
 {#- The instances that are entered, also those whose models are gone: [{capture_instance, low_end,
     source_schema, source_name, lost_lsn, relation}]. -#}
 {% macro _registered_instances(condition='true') %}
-    {% set table = dbt_cdc._state_relation('change_tables') %}
     {% set found = [] %}
     {% for row in dbt_cdc._fetch(
-        'select capture_instance, start_lsn as low_end, source_schema, source_name, lost_lsn from ' ~ table
-        ~ ' where ' ~ condition ~ ' order by capture_instance'
+        dbt_cdc._registered_instances_sql() ~ ' where ' ~ condition ~ ' order by capture_instance'
     ) %}
         {% do found.append(dict(row, relation=dbt_cdc._change_table_of(row.capture_instance))) %}
     {% endfor %}
     {% do return(found) %}
 {% endmacro %}
+
+
+{% macro _registered_instances_sql() -%}
+    select capture_instance, start_lsn as low_end, source_schema, source_name, lost_lsn
+    from {{ dbt_cdc._state_relation('change_tables') }}
+{%- endmacro %}

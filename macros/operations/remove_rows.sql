@@ -2,13 +2,18 @@
     that have such rows. Each instance gets `removed_rows`: how many, or 'failed', as where somebody has
     dropped the table. -#}
 {% macro _remove_dead_rows(instances, is_job) %}
-    {% set dead = {} %}
+    {% set dead, readable = {}, {} %}
     {% for instance in instances %}
         {% set is_there = load_cached_relation(instance.relation) is not none %}
         {% do instance.update(removed_rows=0 if is_there else 'failed') %}
         {% if is_there %}
             {% do dead.update({
                 instance.relation | string: "`__$start_lsn` < '" ~ instance.new_low_end ~ "'"
+            }) %}
+            {% do readable.update({
+                instance.relation | string: "capture_instance = "
+                ~ dbt_cdc._literal(instance.capture_instance)
+                ~ " and low_end < '" ~ instance.new_low_end ~ "'"
             }) %}
         {% endif %}
     {% endfor %}
@@ -24,7 +29,7 @@
     {% set found = dbt_cdc._fetch(questions | join(' union all ')) | map(attribute='place') | sort %}
     {% for place in found %}
         {% set relation, condition = (dead.items() | list)[place] %}
-        {% set removed = dbt_cdc._remove_rows(relation, condition) %}
+        {% set removed = dbt_cdc._remove_rows(relation, condition, readable.get(relation)) %}
         {% for instance in instances if instance.relation | string == relation %}
             {% do instance.update(removed_rows=removed) %}
         {% endfor %}
@@ -56,11 +61,13 @@
 
 
 {#- Removes rows in one DELETE (docs/decisions/0005): how many, or 'failed'. Delta refuses it where a
-    capture wrote at the same time; then it is tried again. -#}
-{% macro _remove_rows(relation, condition) %}
+    capture wrote at the same time; then it is tried again. `readable` is true of validity intervals in which
+    they can still be read: then they stay. -#}
+{% macro _remove_rows(relation, condition, readable=none) %}
     {% set delete = 'delete from ' ~ relation ~ ' where ' ~ condition %}
     {% if var('cdc_sql_scripting', true) %}
-        {% set attempt = delete ~ ";\nselect 'done' as outcome" %}
+        {% set attempt = dbt_cdc._delete_unless_readable(delete, readable) if readable
+            else delete ~ ";\nselect 'done' as outcome" %}
         {% set script = dbt_cdc._on_failure(
             attempt, dbt_cdc._on_failure(attempt, "select 'failed' as outcome")) %}
         {% if dbt_cdc._fetch(script)[0].outcome != 'done' %}
@@ -71,6 +78,16 @@
     {% endif %}
     {% do return(dbt_cdc._last_metric(relation, 'DELETE', 'numDeletedRows')) %}
 {% endmacro %}
+
+
+{% macro _delete_unless_readable(delete, readable) -%}
+if exists (select 1 from {{ dbt_cdc._validity_intervals() }} where {{ readable }}) then
+    select 'failed' as outcome;
+else
+    {{ delete }};
+    select 'done' as outcome;
+end if
+{%- endmacro %}
 
 
 {#- What a cleanup would remove: of each table rows, whole files and their bytes. -#}

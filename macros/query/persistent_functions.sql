@@ -30,12 +30,12 @@
 
 {#- Name -> the rest of `create function`; gives their full names. -#}
 {% macro _replace_functions(statements) %}
-    {% set names = [] %}
+    {% set names, creates = [], [] %}
     {% for name, statement in statements.items() %}
-        {% set full_name = dbt_cdc._function_name(name) %}
-        {% do run_query('create or replace function ' ~ full_name ~ statement) %}
-        {% do names.append(full_name) %}
+        {% do names.append(dbt_cdc._function_name(name)) %}
+        {% do creates.append('create or replace function ' ~ names[-1] ~ statement) %}
     {% endfor %}
+    {% do dbt_cdc._run_all(creates) %}
     {% do return(names) %}
 {% endmacro %}
 

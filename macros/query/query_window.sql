@@ -42,10 +42,19 @@
     {% set instance = dbt_cdc._find_instance(capture_instance) %}
     {% set is_asked = flags.WHICH not in ['compile', 'generate', 'list', 'parse'] %}
     {% if is_asked and not dbt_cdc._is_unit_test()
-        and instance.name | lower not in dbt_cdc._published_state().intervals %}
+        and instance.name | lower not in dbt_cdc._known_intervals() %}
         {% do exceptions.raise_compiler_error(dbt_cdc._unpublished_text(instance.name)) %}
     {% endif %}
     {% do return(instance) %}
+{% endmacro %}
+
+
+{% macro _known_intervals() %}
+    {% set cache = dbt_cdc._invocation_cache() %}
+    {% do return(
+        cache.consumed_state.intervals if 'consumed_state' in cache
+        else dbt_cdc._published_state().intervals
+    ) %}
 {% endmacro %}
 
 
