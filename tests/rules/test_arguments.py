@@ -1,0 +1,106 @@
+"""Bad arguments of the query macros in models: each is one error, before anything is asked. What
+only the published bounds can tell is an error of the query: tests/scenarios/test_query_errors.py.
+"""
+
+from __future__ import annotations
+
+import pytest
+from shop import HIGH, LOW, Shop, first_line
+
+WINDOW = f"'{LOW}', '{HIGH}'"
+MASK = "\"'0x01'\""
+Case = tuple[str, str]
+
+
+def of_lsns(name: str) -> list[Case]:
+    """Of the functions that take two LSNs."""
+    return [
+        (f"{name}('dbo_items', none, '{HIGH}')", "CDC 313: from_lsn is NULL: give an LSN"),
+        (f"{name}('dbo_items', '{LOW}', none)", "CDC 313: to_lsn is NULL"),
+        (f"{name}('dbo_items', '{LOW}', '0x12')", "CDC 313: to_lsn '0x12' is not an LSN: give 0x"),
+        (f"{name}('dbo_items', '{LOW}0', '{HIGH}')", f"CDC 313: from_lsn '{LOW}0' is not an LSN"),
+        (f"{name}('dbo_items', '{HIGH}', '{LOW}')", f"CDC 313: from_lsn {HIGH} is above to_lsn"),
+        (f"{name}('nope', {WINDOW})",
+         "CDC 22981: capture instance 'nope' does not exist: this project has dbo_heap, dbo_items"),
+        (f"{name}(none, {WINDOW})", "CDC 22981: capture instance 'NULL' does not exist"),
+    ]  # fmt: skip
+
+
+def of_times(name: str) -> list[Case]:
+    """Of the functions that take two times."""
+    return [
+        (f"{name}('dbo_items', 'yesterday')",
+         "CDC 313: start_time 'yesterday' is not a time: give yyyy-mm-dd"),
+        (f"{name}('dbo_items', none, '2023-02-29')",
+         "CDC 313: end_time '2023-02-29' is not a time"),
+        (f"{name}('dbo_items', none, none, 'al')", "CDC 313: row_filter_option 'al' is unknown"),
+        (f"{name}('nope')", "CDC 22981: capture instance 'nope' does not exist"),
+        (f"{name}('dbo_items', column_list=['x'])",
+         "CDC 22918: capture instance 'dbo_items' does not capture a column 'x': it captures id"),
+        (f"{name}('dbo_items', column_list='id, x')", "CDC 22918: capture instance 'dbo_items'"),
+        (f"{name}('dbo_items', update_flag_list=['x'])",
+         "CDC 22919: capture instance 'dbo_items' does not capture a column 'x': it captures id"),
+    ]  # fmt: skip
+
+
+RELATIONS: list[Case] = [
+    *of_lsns("get_all_changes"),
+    *of_lsns("get_net_changes"),
+    *of_lsns("change_feed"),
+    *of_lsns("get_column_changes"),
+    *of_times("all_changes_between"),
+    *of_times("net_changes_between"),
+    (f"get_all_changes('dbo_items', {WINDOW}, 'all with mask')",
+     "CDC 313: row_filter_option 'all with mask' is unknown: give 'all' or 'all update old'"),
+    (f"get_all_changes('dbo_items', {WINDOW}, none)",
+     "CDC 313: row_filter_option 'NULL' is unknown"),
+    (f"get_net_changes('dbo_items', {WINDOW}, 'all update old')", "CDC 313: 'all with merge'"),
+    (f"get_net_changes('dbo_heap', {WINDOW})",
+     "CDC 208: capture instance 'dbo_heap' has no net changes"),
+    ("net_changes_between('dbo_heap')",
+     "CDC 208: capture instance 'dbo_heap' has no net changes: they need"),
+    (f"changes_across('dbo', 'none', {WINDOW})", "CDC 22985: table dbo.none is not captured"),
+    ("changetable_changes('dbo.none', 1)",
+     "CDC 22105: change tracking is not enabled on table 'dbo.none': it is on dbo.items"),
+    ("changetable_changes('dbo.items', 'x')",
+     "CDC 313: changetable_changes: last_sync_version 'x' is no version: give a whole number"),
+    ("changetable_changes('dbo.items', true)", "CDC 313: last_sync_version 'True' is no version"),
+    ("changetable_version('dbo.items', [1])",
+     "CDC 22110: changetable_version: 1 values are given for the primary key of table dbo.items"),
+    ("changetable_version('dbo.items', {'id': 1, 'x': 2})",
+     "CDC 22111: changetable_version: column 'x' is not part of the primary key"),
+    ("changetable_version('dbo.items', {'id': 1, 'ID': 2})",
+     "CDC 22112: changetable_version: a column of the primary key of table dbo.items is given"),
+    ("changetable_version(none, [1])", "CDC 22105: change tracking is not enabled on table 'null'"),
+]  # fmt: skip
+VALUES: list[Case] = [
+    ("map_time_to_lsn('largest', '2024-01-01')",
+     "CDC 313: map_time_to_lsn: relational_operator 'largest' is unknown: give 'largest less"),
+    ("map_time_to_lsn(none, '2024-01-01')", "CDC 313: relational_operator 'NULL' is unknown"),
+    ("map_time_to_lsn('largest less than', '1 Jan')", "CDC 313: time '1 Jan' is not a time"),
+    ("map_lsn_to_time('0x1')", "CDC 313: '0x1' is not an LSN"),
+    (f"increment_lsn('0x{'F' * 20}')", "CDC 313: leaves the range of LSNs"),
+    ("decrement_lsn('12')", "CDC 313: '12' is not an LSN"),
+    (f"has_column_changed('dbo_items', 'x', {MASK})",
+     "CDC 22918: capture instance 'dbo_items' does not capture a column 'x': it captures id, Name"),
+    (f"has_column_changed('dbo_items', none, {MASK})", "CDC 22918: capture instance 'dbo_items'"),
+    (f"has_column_changed('nope', 'x', {MASK})", "CDC 22981: capture instance 'nope'"),
+    (f"changed_columns('nope', {MASK})", "CDC 22981: capture instance 'nope'"),
+]  # fmt: skip
+CASES = [
+    *((f"select * from {{{{ dbt_cdc.{call} }}}}", text) for call, text in RELATIONS),
+    *((f"select {{{{ dbt_cdc.{call} }}}} as n", text) for call, text in VALUES),
+]
+
+
+@pytest.fixture(scope="module")
+def errors(shop: Shop) -> list[str]:
+    """All cases in one run, each in a model."""
+    found = shop.errors({f"bad_{n}.sql": model for n, (model, _) in enumerate(CASES)})
+    return [first_line(found[f"bad_{n}"]) for n in range(len(CASES))]
+
+
+@pytest.mark.parametrize("number", range(len(CASES)), ids=lambda n: CASES[n][0][23:60])
+def test_an_argument_that_is_wrong(errors: list[str], number: int) -> None:
+    code, _, part = CASES[number][1].partition(": ")
+    assert f"{code}: " in errors[number] and part in errors[number]

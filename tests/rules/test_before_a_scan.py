@@ -1,0 +1,119 @@
+"""What stops a scan before a row is written: edits of an instance, models that are too many, a
+session that is not in UTC, a malformed log."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from capturing import instance_yaml
+from database import Answer
+from reference.capture import CaptureInstance
+from shop import INSTANCES, NOTES, ORDERS, TRACKED, Shop, first_line, registered, tracked, work
+
+NOTES_MODEL = "dbo_notes_ct"
+# What is registered of dbo_notes (id int, text string; key id) -> number, part of the text.
+EDITS: list[tuple[dict[str, Any], str, str]] = [
+    ({"columns": NOTES.columns[:1]}, "CDC 22930: the columns of",
+     "it captures (id int), its YAML lists (id int, text string)"),
+    ({"columns": (*NOTES.columns, ("more", "int"))}, "CDC 22930: the columns of",
+     "it captures (id int, text string, more int)"),
+    ({"columns": (("id", "bigint"), NOTES.columns[1])}, "CDC 22930: the columns of",
+     "it captures (id bigint, text string)"),
+    ({"columns": NOTES.columns[::-1]}, "CDC 22930: the columns of", "(text string, id int)"),
+    ({"columns": (("ID", "int"), NOTES.columns[1])}, "CDC 22930: the columns of", "(ID int, "),
+    ({"index_columns": ("text",)}, "CDC 22983: the index_columns of",
+     "it captures (text), its YAML lists (id)"),
+    ({"index_columns": ()}, "CDC 22983: the index_columns of", "it captures (), its YAML"),
+    ({"source_name": "letters"}, "CDC 22960: the source table of",
+     "it captures (dbo.letters), its YAML lists (dbo.notes)"),
+    ({"supports_net_changes": False}, "CDC 22939: the supports_net_changes of",
+     "it captures (False), its YAML lists (True)"),
+]  # fmt: skip
+
+
+def scan(shop: Shop, answer: dict[str, Answer]) -> str:
+    """The line of ours in the error of the notes' change table, in a run of it."""
+    result = shop.dbt("run", "--select", NOTES_MODEL, answer=answer)
+    assert result.messages[NOTES_MODEL].status == "error"
+    return first_line(result.messages[NOTES_MODEL].message)
+
+
+@pytest.mark.parametrize(("known", "text", "part"), EDITS, ids=[edit[2] for edit in EDITS])
+def test_an_edited_model(shop: Shop, known: dict[str, Any], text: str, part: str) -> None:
+    others = [registered(i) for i in INSTANCES if i != NOTES]
+    line = scan(shop, {
+        r"from \S*change_tables as instances": [*others, registered(NOTES, **known)]
+    })  # fmt: skip
+    assert f"{text} capture instance 'dbo_notes' were edited: " in line and part in line
+    assert "take the edit back, or make a second instance of the table" in line
+
+
+def test_an_edited_key_of_a_tracked_table(shop: Shop) -> None:
+    new_window = work(to_lsn=None, log_end="0x00000000000000000200")
+    line = scan(shop, {
+        r"^select log_end\.\*": new_window,
+        r"^select tables\.\*.* from \S*syscommittab": tracked(key_json='["code", "id"]'),
+    })  # fmt: skip
+    assert (
+        f"CDC 4997: the primary key of change tracking of table {TRACKED.table} was edited: it is"
+        " (code, id), the YAML lists (id, code)" in line
+    )
+
+
+SOURCES: list[tuple[dict[str, Any], str]] = [
+    ({"time_zone": "Europe/Berlin"}, "CDC 22859: the session's time zone is Europe/Berlin: set"),
+    ({"time_zone": "+01:00"}, "spark.sql.session.timeZone: 'UTC'"),
+    ({"malformed": "table dbo.t, column lsn: the LSN is 'x'"},
+     "CDC 22859: bad log record of table dbo.t, column lsn: the LSN is 'x': an LSN is 0x and 20"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("found", "text"), SOURCES)
+def test_a_log_that_cannot_be_read(shop: Shop, found: dict[str, Any], text: str) -> None:
+    row = work(to_lsn=None, log_end="0x00000000000000000200", **found)
+    assert text in scan(shop, {r"^select log_end\.\*": row})
+
+
+def further(name: str, instance: CaptureInstance, **config: Any) -> dict[str, str]:
+    """The files of one more change table, called `name`_ct; `config` is added to its model."""
+    meta = config.pop("meta", {})
+    yaml = json.loads(instance_yaml([instance], **meta))
+    yaml["models"][0]["name"] = f"{name}_ct"
+    yaml["models"][0]["config"] |= config
+    return {f"{name}_ct.sql": "{{ dbt_cdc.change_table() }}", f"{name}.yml": json.dumps(yaml)}
+
+
+OTHER = replace(NOTES, capture_instance="notes_other", source_name="letters")
+TOO_MANY: dict[str, tuple[dict[str, str], str]] = {
+    "twice": (
+        further("twice", replace(NOTES, capture_instance="DBO_Notes"), alias="dbo_notes_ct",
+                schema="elsewhere"),
+        "CDC 22926: capture instance '",
+    ),
+    "orders_third": (
+        further("orders_third", replace(ORDERS, capture_instance="orders_third")),
+        "CDC 22962: table dbo.orders has 3 capture instances: ",
+    ),
+    "notes_other": (
+        further("notes_other", OTHER, meta={"role_name": "readers"}),
+        "CDC 22938: capture instance 'notes_other' is gated by role_name 'readers', and target",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TOO_MANY)
+def test_a_model_too_many(shop: Shop, name: str) -> None:
+    """An instance twice, a third one of a table, a role that nobody enforces."""
+    files, text = TOO_MANY[name]
+    others = [registered(i) for i in (*INSTANCES, OTHER)]
+    errors = shop.errors(files, answer={r"from \S*change_tables as instances": others})
+    assert text in first_line(errors[f"{name}_ct"])
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Etc/UTC", "GMT", "Z", "+00:00", "Etc/GMT"])
+def test_names_of_utc(shop: Shop, zone: str) -> None:
+    found = {"time_zone": zone, "malformed": None, "log_end": "0x2", "most_commits": None}
+    assert shop.values(("_checked_log_end", found, "0x1")) == ["0x2"]

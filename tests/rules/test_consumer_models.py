@@ -1,0 +1,160 @@
+"""Mistakes in models that consume changes: each is named in one line, and makes no table."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from database import Answer, Rows
+from reference.log import int_to_lsn
+from shop import HIGH, ITEMS, LOW, Shop, consumed, first_line
+
+NO_DELTA = "{{ config(materialized='incremental', incremental_strategy='append') }}\n"
+FEED = NO_DELTA.replace(") }}", ", file_format='delta') }}")
+
+
+def replica(arguments: str, columns: str = "*", config: str = "") -> str:
+    """A replica's model; `arguments` are those of new_changes."""
+    return (
+        f"{{{{ config(materialized='replica'{config}) }}}}\n"
+        f"select {columns} from {{{{ dbt_cdc.new_changes({arguments}) }}}}\n"
+    )
+
+
+def versions(arguments: str, columns: str = "*") -> str:
+    """A history's model."""
+    return replica(arguments, columns).replace("'replica'", "'history'")
+
+
+def feed(arguments: str) -> str:
+    """A model that appends changes."""
+    return f"{FEED}select * from {{{{ dbt_cdc.new_changes({arguments}) }}}}\n"
+
+
+ITEMS_, HEAP = "'dbo_items'", "'dbo_heap'"
+INITIAL = f"{ITEMS_}, initial=ref('raw_log')"
+BOTH = (
+    "{{ config(materialized='replica') }}\n"
+    "select * from {{ dbt_cdc.new_changes('dbo_items') }}\n"
+    "union all select * from {{ dbt_cdc.new_changes('dbo_notes') }}\n"
+)
+MISTAKES: dict[str, tuple[str, str, str]] = {
+    # model: its text, SQL Server's number, part of the error
+    "no_key": (replica(HEAP), "CDC 22938", "has no key"),
+    "no_key_history": (versions(HEAP), "CDC 22938", "has no key"),
+    "no_net": (feed(f"{HEAP}, 'net'"), "CDC 208", "'dbo_heap' has no net changes"),
+    "wrong_mode": (replica(f"{ITEMS_}, 'all'"), "CDC 313", "one change a key"),
+    "wrong_history": (versions(f"{ITEMS_}, 'net'"), "CDC 313", "states in between"),
+    "unknown_mode": (feed(f"{ITEMS_}, 'some'"), "CDC 313", "mode 'some' is unknown: give 'all' or"),
+    "unknown": (feed("'dbo_nothing'"), "CDC 22981", "dbo_nothing"),
+    "a_view": (replica(ITEMS_).replace("'replica'", "'view'"), "CDC 22938", "'view'"),
+    "a_table": (replica(ITEMS_).replace("'replica'", "'table'"), "CDC 22938", "'table'"),
+    "no_delta": (feed(ITEMS_).replace("'delta'", "'parquet'"), "CDC 22938", "parquet"),
+    "no_format": (feed(ITEMS_).replace(FEED, NO_DELTA), "CDC 22938", "file_format is 'not set'"),
+    "no_changes": (
+        "{{ config(materialized='replica') }} select 1 id", "CDC 22938", "new_changes",
+    ),
+    "no_changes_history": (
+        "{{ config(materialized='history') }} select 1 id", "CDC 22938", "history no_changes_hist",
+    ),
+    "lacks_metadata": (replica(ITEMS_, "id"), "CDC 22938", "lacks __$operation in its rows"),
+    "lacks_columns": (replica(ITEMS_, "`__$operation`"), "CDC 22938", "lacks columns in its rows"),
+    "lacks_key": (
+        replica(ITEMS_, "Name, `__$operation`"), "CDC 22938",
+        "key column 'id' is not among the columns of replica lacks_key (Name)",
+    ),
+    "other_key": (
+        replica(ITEMS_, config=", unique_key=['id', 'code']"), "CDC 22938", "key column 'code' is",
+    ),
+    "taken_name": (versions(ITEMS_, "*, 1 valid_to"), "CDC 22938", "'valid_to'"),
+    "two_instances": (BOTH, "CDC 22938", "takes 2 capture instances and has no unique_key"),
+    "no_lsn": (replica(INITIAL), "CDC 313", "initial_lsn is NULL"),
+    "bad_lsn": (replica(f"{INITIAL}, initial_lsn='x'"), "CDC 313", "initial_lsn 'x' is not an LSN"),
+    "initial_too_late": (
+        replica(f"{INITIAL}, initial_lsn='{int_to_lsn(0x123)}'"), "CDC 313",
+        f"is above the high end {HIGH} of capture instance dbo_items",
+    ),
+    "late": (replica(ITEMS_), "CDC 2714", "exists and no bookmark tells what it holds"),
+    "late_history": (versions(ITEMS_), "CDC 2714", "--full-refresh --select late_history"),
+}  # fmt: skip
+METADATA = tuple(
+    f"__${name}"
+    for name in ("start_lsn", "seqval", "operation", "update_mask", "command_id", "commit_time")
+)
+
+
+def described(sql: str) -> Rows:
+    """The columns that a model selects of the items' changes."""
+    found = re.match(r"describe query\s*(?:\{.*?\}\s*)?select\s+(.*?)\s+from\b", sql, re.S)
+    assert found, sql
+    names: list[str] = []
+    for column in found[1].split(","):
+        name = column.split()[-1].strip("`")
+        names += [*METADATA, *ITEMS.names] if name == "*" else [name]
+    return [{"col_name": name, "data_type": "int", "comment": None} for name in names]
+
+
+ANSWERS: dict[str, Answer] = {
+    r"^describe query": described,
+    r"^select 1 from \S*late\w* limit 1": [{"1": 1}],
+    r"^select cast\(max_by\(tran_end_time": [{"time": "2024-03-01 12:03:00"}],
+}
+# A model's bookmark says up to where it is about to write.
+MAY_WRITE = ("consumer_bookmarks", "scan_sessions", "dm_cdc_errors")
+
+
+@pytest.fixture(scope="module")
+def errors(shop: Shop) -> dict[str, str]:
+    """All mistakes in one run."""
+    found = shop.errors(
+        {f"{name}.sql": model for name, (model, _, _) in MISTAKES.items()},
+        answer=ANSWERS,
+        tables=["late", "late_history"],
+        may_write=MAY_WRITE,
+    )
+    return {name: first_line(message) for name, message in found.items()}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_is_named(errors: dict[str, str], name: str) -> None:
+    _, number, text = MISTAKES[name]
+    assert f"{number}: " in errors[name] and text in errors[name]
+
+
+LOST, BEFORE = int_to_lsn(0x110), int_to_lsn(0x10F)
+LOSSES: dict[str, tuple[str, dict[str, Any] | None, str]] = {
+    # model: its text, its bookmark, part of the error
+    "behind": (replica(ITEMS_), {"last_lsn": BEFORE},
+               f"behind has consumed up to {BEFORE} of capture instance dbo_items; changes of"),
+    "behind_history": (versions(ITEMS_), {"last_lsn": BEFORE},
+                       f"up to {LOST} were removed or never captured, its low end is {LOW}"),
+    "behind_feed": (feed(ITEMS_), {"last_lsn": BEFORE},
+                    "start over with dbt run-operation reset_consumer --args '{consumer: behind_f"),
+    "accepted_once": (feed(f"{INITIAL}, initial_lsn='{BEFORE}'"), {"accepts_loss": True},
+                      f"initial_lsn {BEFORE} is too old for accepted_once"),
+    "new": (replica(ITEMS_), None, "new would start without a part of the table: changes of"),
+    "new_history": (versions(ITEMS_), None, "give its content as of a later LSN (new_changes: in"),
+    "too_old": (replica(f"{INITIAL}, initial_lsn='{BEFORE}'"), None,
+                f"initial_lsn {BEFORE} is too old for too_old"),
+}  # fmt: skip
+
+
+def bookmark(consumer: str, **other: Any) -> dict[str, Any]:
+    """The row of a model that has consumed items."""
+    names = ("last_lsn", "open_lsn", "target_version")
+    row = {"consumer": consumer, "capture_instance": "dbo_items", **dict.fromkeys(names)}
+    return {**row, "accepts_loss": False, **other}
+
+
+def test_changes_that_are_gone(shop: Shop) -> None:
+    """Of items those up to LOST; each model asks for some of them."""
+    bookmarks = [bookmark(name, **mark) for name, (_, mark, _) in LOSSES.items() if mark]
+    found = shop.errors(
+        {f"{name}.sql": model for name, (model, _, _) in LOSSES.items()},
+        answer={**ANSWERS, r"\) as bookmarks, ": consumed(bookmarks, dbo_items=LOST)},
+        tables=[name for name, (_, mark, _) in LOSSES.items() if mark],
+    )
+    for name, (_, _, text) in LOSSES.items():
+        line = first_line(found[name])
+        assert "CDC 313: " in line and text in line, line

@@ -1,0 +1,86 @@
+"""What is wrong in the YAML of a change table is said before anything is sent to Spark."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from database import standing_in
+from harness import DbtResult, Project
+
+INT = {"id": "int"}
+MISTAKES: dict[str, tuple[int, str, dict[str, Any]]] = {
+    # model name: SQL Server's number, part of the text, what is wrong in a sound declaration
+    "no_source_ct": (22963, "source_name", {"source_name": None}),
+    "long_ct": (22927, "101", {"capture_instance": "x" * 101}),
+    "not_a_name_ct": (22932, "identifier", {"capture_instance": "not a name"}),
+    "other_name_ct": (22932, "dbo_other_ct", {"capture_instance": "dbo_other"}),
+    "no_columns_ct": (22925, "0 columns", {"columns": {}, "index_columns": []}),
+    "many_ct": (
+        22925,
+        "1025",
+        {"columns": {f"c{i}": "int" for i in range(1025)}, "index_columns": []},
+    ),
+    "no_type_ct": (22942, "data_type", {"columns": {"id": None}}),
+    "odd_type_ct": (22942, "map<int,int>", {"columns": {"id": "map<int,int>"}}),
+    "reserved_ct": (22975, "__$seqval", {"columns": {**INT, "__$seqval": "int"}}),
+    "reserved_case_ct": (22975, "__$SEQVAL", {"columns": {**INT, "__$SEQVAL": "int"}}),
+    "twice_ct": (22930, "ID", {"columns": {**INT, "ID": "int"}}),
+    "no_key_column_ct": (22943, "code", {"index_columns": ["code"]}),
+    "net_without_key_ct": (22939, "key", {"index_columns": [], "supports_net_changes": True}),
+    "wide_key_ct": (22865, "15", {
+        "columns": {f"c{i}": "int" for i in range(15)},
+        "index_columns": [f"c{i}" for i in range(15)],
+    }),
+    "capture_from_ct": (22963, "yesterday", {"capture_from": "yesterday"}),
+    "before_image_ct": (22963, "some", {"before_image": "some"}),
+    "unknown_setting_ct": (22963, "capture_form", {"capture_form": "now"}),
+    "parquet_ct": (22938, "parquet", {"file_format": "parquet"}),
+}  # fmt: skip
+
+
+def declaration(model: str, wrong: dict[str, Any]) -> dict[str, Any]:
+    """The YAML of a sound change table, but for what is `wrong`."""
+    wrong = dict(wrong)
+    columns = wrong.pop("columns", INT)
+    config: dict[str, Any] = {}
+    if "file_format" in wrong:
+        config["file_format"] = wrong.pop("file_format")
+    name = model.removesuffix("_ct")
+    cdc = {"source_schema": "dbo", "source_name": name, "capture_instance": name}
+    cdc = {**cdc, "index_columns": ["id"], **wrong}
+    return {
+        "name": model,
+        "config": {**config, "meta": {"cdc": cdc}},
+        "columns": [
+            {"name": n, **({"data_type": t} if t else {}), "quote": True}
+            for n, t in columns.items()
+        ],
+    }
+
+
+def project_of(make_project: Callable[..., Project], *models: dict[str, Any]) -> Project:
+    """A project of these change tables."""
+    files = {"m.yml": json.dumps({"version": 2, "models": models})}
+    files["raw_log.sql"] = "select 1 as lsn"
+    files |= {f"{model['name']}.sql": "{{ dbt_cdc.change_table() }}" for model in models}
+    return make_project(models=files, vars={"cdc_log_model": "raw_log"})
+
+
+@pytest.fixture(scope="module")
+def mistaken(make_project: Callable[..., Project]) -> DbtResult:
+    models = [declaration(model, wrong) for model, (_, _, wrong) in MISTAKES.items()]
+    with standing_in({"^create or replace view": [], "^insert into": []}):
+        return project_of(make_project, *models).dbt("run", "--select", "shop")
+
+
+@pytest.mark.parametrize("model", MISTAKES)
+def test_mistakes_in_yaml(mistaken: DbtResult, model: str) -> None:
+    number, part, _ = MISTAKES[model]
+    message = mistaken.messages[model].message
+    assert mistaken.messages[model].status == "error"
+    assert f"CDC {number}: " in message, message
+    assert part in message, message
+    assert "\tat " not in message

@@ -1,0 +1,152 @@
+"""Parameters of the jobs and of what they do: ranges, unknown names, unfit marks (G40)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from reference.log import int_to_lsn
+from shop import HIGH, LOW, Shop
+
+CLEANUP = {"job_type": "cleanup"}
+REFUSALS: list[tuple[str, dict[str, Any], str]] = [
+    ("change_job", {"pollinginterval": 86400}, "CDC 22990: pollinginterval is 86400"),
+    ("change_job", {"pollinginterval": -1}, "CDC 22990"),
+    ("change_job", {"maxtrans": 0}, "CDC 22991: maxtrans is 0: give a whole number from 1"),
+    ("change_job", {"maxtrans": 1.5}, "CDC 22991: maxtrans is 1.5"),
+    ("change_job", {"maxtrans": "5"}, "CDC 22991: maxtrans is 5"),
+    ("change_job", {"maxtrans": 2147483648}, "CDC 22991"),
+    ("change_job", {"maxscans": -1}, "CDC 22970"),
+    ("change_job", {"maxscans": 0}, "CDC 22970"),
+    ("change_job", {"continuous": 2}, "CDC 22998: continuous is 2"),
+    ("change_job", {"retention": 1}, "CDC 22995: retention is no parameter of the capture job"),
+    ("change_job", {"threshold": 1}, "CDC 22995: threshold is no parameter of the capture job"),
+    ("change_job", {**CLEANUP, "maxtrans": 5}, "CDC 22996: maxtrans is no parameter of the cle"),
+    ("change_job", {**CLEANUP, "continuous": 1}, "CDC 22996"),
+    ("change_job", {**CLEANUP, "retention": 0}, "CDC 22994: retention is 0"),
+    ("change_job", {**CLEANUP, "retention": 52594801}, "CDC 22994"),
+    ("change_job", {**CLEANUP, "threshold": 0}, "CDC 22850: threshold is 0"),
+    ("change_job", {"job_type": "scan"}, "CDC 22992: job_type 'scan' is unknown"),
+    ("change_job", CLEANUP, "CDC 22997: the job 'cleanup' does not exist"),
+    ("add_job", {"job_type": "capture"}, "CDC 14261: the job 'capture' already exists"),
+    ("add_job", {"job_type": None}, "CDC 22992: job_type 'NULL' is unknown"),
+    ("add_job", {**CLEANUP, "retention": 0}, "CDC 22994"),
+    ("drop_job", {"job_type": "x"}, "CDC 22992"),
+    ("drop_job", CLEANUP, "CDC 22997: the job 'cleanup' does not exist: make it with add_job"),
+    ("start_job", {"job_type": "x"}, "CDC 22992"),
+    ("start_job", CLEANUP, "CDC 22997: the job 'cleanup' does not exist"),
+    ("stop_job", {"job_type": None}, "CDC 22992"),
+    ("stop_job", CLEANUP, "CDC 22997"),
+    ("cleanup", {"vacuum_hours": 24}, "CDC 22850: vacuum_hours is 24: give 168 (a week) or more"),
+    ("cleanup", {}, "CDC 22997: the job 'cleanup' does not exist"),
+    ("set_change_tracking", {"change_retention": "0 days"},
+     "CDC 22963: change_retention is '0 days': give a whole number from 1"),
+    ("set_change_tracking", {"change_retention": "2"}, "CDC 22963: change_retention is '2'"),
+    ("set_change_tracking", {"change_retention": "2 weeks"}, "CDC 22963"),
+    ("set_change_tracking", {"change_retention": "2147483648 days"}, "CDC 22963"),
+    ("set_change_tracking", {"auto_cleanup": "x"}, "CDC 22963: auto_cleanup is 'x'"),
+    ("flush_commit_table_on_demand", {"numrows": 0}, "CDC 22850: numrows is 0"),
+    ("flush_commit_table_on_demand", {"numrows": "many"}, "CDC 22850: numrows is many"),
+    ("flush_ct_internal_table_on_demand", {"table": "dbo.x"},
+     "CDC 22105: change tracking is not enabled on table 'dbo.x': it is on dbo.items"),
+    ("flush_ct_internal_table_on_demand", {"table": "dbo.items"},
+     "CDC 22105: nothing is published yet of the changes of table dbo.items"),
+    ("help_change_data_capture", {"source_schema": "dbo"}, "CDC 22972"),
+    ("help_change_data_capture", {"source_schema": "dbo", "source_name": "x"}, "CDC 22985"),
+    ("get_ddl_history", {"capture_instance": "no"}, "CDC 22981"),
+    ("reset_consumer", {"consumer": "nobody"}, "CDC 313: consumer 'nobody' does not exist"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "arguments", "text"), REFUSALS, ids=lambda value: str(value)[:40])
+def test_refusals(shop: Shop, name: str, arguments: dict[str, Any], text: str) -> None:
+    assert text in shop.refusal(name, **arguments)
+
+
+# Retention is in minutes; what is None is not given.
+DEFAULT = {"maxtrans": 500, "maxscans": 10, "continuous": True, "pollinginterval": 5}
+NOTHING = dict.fromkeys(DEFAULT)
+CHANGES: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    ({"maxtrans": 2}, {**DEFAULT, "maxtrans": 2}),
+    ({"continuous": 0, "maxtrans": 2}, {**DEFAULT, "maxtrans": 2, "continuous": False,
+                                        "pollinginterval": 0}),
+    ({"continuous": False, "pollinginterval": 9}, {**DEFAULT, "continuous": False,
+                                                   "pollinginterval": 0}),
+    ({"pollinginterval": 86399}, {**DEFAULT, "pollinginterval": 86399}),
+    ({"pollinginterval": 0}, {**DEFAULT, "pollinginterval": 0}),
+]  # fmt: skip
+
+
+def test_what_a_change_makes_of_a_job(shop: Shop) -> None:
+    """G40: one that does not run on and on has no pauses."""
+    calls = [("_changed_job", DEFAULT, {**NOTHING, **given}) for given, _ in CHANGES]
+    assert shop.values(*calls) == [job for _, job in CHANGES]
+    stopped = {**DEFAULT, "continuous": False, "pollinginterval": 0}
+    (job,) = shop.values(("_changed_job", stopped, {**NOTHING, "pollinginterval": 3}))
+    assert job == {**DEFAULT, "pollinginterval": 3}
+
+
+def test_a_job_is_tried_without_a_write(shop: Shop) -> None:
+    shown = shop.operation("change_job", continuous=0, maxtrans=2, dry_run=True).output
+    assert "capture   2         10        False       0 " in shown
+    shown = shop.operation("drop_job", job_type="capture", dry_run=True).output
+    assert "(no rows)" in shown
+    shown = shop.operation("start_job", dry_run=True).output
+    assert "start of the capture job: not written down" in shown
+
+
+RETENTIONS = [
+    ("2 days", (2, 3, "DAYS")), ("1 day", (1, 3, "DAYS")), (" 90 Minutes ", (90, 1, "MINUTES")),
+    ("3hours", (3, 2, "HOURS")), ("2147483647 hours", (2147483647, 2, "HOURS")),
+]  # fmt: skip
+
+
+def test_retentions(shop: Shop) -> None:
+    found = shop.values(*(("_checked_retention", text) for text, _ in RETENTIONS))
+    names = ("retention_period", "retention_period_units", "retention_period_units_desc")
+    assert found == [dict(zip(names, wanted, strict=True)) for _, wanted in RETENTIONS]
+
+
+MID, INSIDE = int_to_lsn(0x110), int_to_lsn(0x10F)
+MARKS: list[tuple[dict[str, Any], str]] = [
+    ({"threshold": 0}, "CDC 22850: threshold is 0"),
+    ({"threshold": "x"}, "CDC 22850: threshold is x"),
+    ({"capture_instance": None}, "CDC 22963: capture_instance is NULL"),
+    ({"capture_instance": "nope"},
+     "CDC 22981: capture instance 'nope' does not exist: there are dbo_orders, dbo_orders_v2"),
+    ({"low_water_mark": "0x1"}, "CDC 22964: low_water_mark 0x1 is not the start_lsn of an entry"),
+    ({"low_water_mark": INSIDE}, f"CDC 22964: low_water_mark {INSIDE} is not the start_lsn"),
+    ({"low_water_mark": int_to_lsn(0xFF)},
+     f"CDC 22957: low_water_mark {int_to_lsn(0xFF)} lies outside the validity interval {LOW} to"),
+    ({"low_water_mark": int_to_lsn(0x123)}, f"CDC 22957: low_water_mark {int_to_lsn(0x123)} lies"),
+    ({"low_water_mark": 0xFF}, f"CDC 22957: low_water_mark {int_to_lsn(0xFF)} lies outside"),
+]  # fmt: skip
+
+
+def first_of_time(sql: str) -> list[dict[str, Any]]:
+    """The first entry of the mark's commit time; INSIDE is none, MID one of several."""
+    mark = sql.split("start_lsn = '")[1][:22]
+    return [{"lsn": {INSIDE: None, MID: int_to_lsn(0x10C)}.get(mark, mark)}]
+
+
+LSN_OF_TIME = {r"^select min\(start_lsn\) as lsn from \S*lsn_time_mapping": first_of_time}
+
+
+@pytest.mark.parametrize(("arguments", "text"), MARKS, ids=lambda value: str(value)[:40])
+def test_unfit_marks(shop: Shop, arguments: dict[str, Any], text: str) -> None:
+    given = {"capture_instance": "dbo_notes", "low_water_mark": MID, **arguments}
+    result = shop.operation("cleanup_change_table", answer=LSN_OF_TIME, **given)
+    assert not result.success and text in result.output, result.output
+
+
+def test_a_mark_is_lowered_to_the_first_of_its_time(shop: Shop) -> None:
+    """But not below the low end; letter case does not count."""
+    for mark, low_end, wanted in (
+        (MID, LOW, int_to_lsn(0x10C)),
+        (MID.lower(), INSIDE, INSIDE),
+        (f" {HIGH} ", LOW, HIGH),
+        (0x122, LOW, HIGH),
+    ):
+        instance = {"low_end": low_end, "capture_instance": "dbo_notes"}
+        found = shop.values(("_checked_mark", instance, mark), answer=LSN_OF_TIME)
+        assert found == [wanted]

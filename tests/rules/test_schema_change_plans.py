@@ -1,0 +1,140 @@
+"""What the DDL of a log means for a capture instance: columns that follow, and what none can
+(G23)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shop import Shop
+
+PLANS = [
+    # registered type, source type before, source type now, command -> type after, is_update, number
+    ("int", "int", "bigint", "alter table t alter column c bigint", "bigint", True, None),
+    ("int", None, "bigint", "ALTER TABLE t MODIFY COLUMN `c` bigint", "bigint", True, None),
+    ("int", None, "bigint", "alter table t add d int", "int", False, None),
+    ("int", None, "bigint", None, "bigint", True, None),
+    ("int", "int", "int", "alter table t alter column c set default 1", "int", False, None),
+    ("string", "varchar(10)", "varchar(90)", None, "string", True, None),
+    ("bigint", "bigint", "int", None, "bigint", True, None),
+    ("int", "int", "text", None, None, True, 22978),
+    ("string", "text", "int", None, None, True, 22978),
+    ("decimal(18,4)", "decimal(18,4)", "decimal(20,2)", None, None, True, 22978),
+    ("decimal(9,2)", "decimal(9,2)", "numeric(18, 4)", None, "decimal(18,4)", True, None),
+    ("int", "int", "decimal(12,2)", None, "decimal(12,2)", True, None),
+    ("float", "real", "double precision", None, "double", True, None),
+    ("date", "date", "timestamp", None, None, True, 22978),
+    ("varchar(5)", "nvarchar(5)", "nvarchar(max)", None, "string", True, None),
+    ("int", "int", None, "alter table t rename column c to d", None, False, 4928),
+    ("int", "int", None, "EXEC sp_rename 'dbo.t.c', 'd', 'COLUMN'", None, False, 4928),
+    ("int", "int", None, "alter table t change c d int", None, False, 4928),
+    ("int", "int", None, "alter table t drop column c", "int", False, None),
+    ("int", "int", "int", "alter table t drop primary key", None, False, 22979),
+    ("int", "int", "int", "alter table t rename to u", None, False, 22931),
+    ("int", "int", "int", "sp_rename 'dbo.t', 'u'", None, False, 22931),
+]
+INSTANCE = {"source_schema": "s", "source_name": "t", "index_columns": ["k"], "name": "i",
+            "index_name": "u_k"}  # fmt: skip
+
+
+def registered(*types: tuple[str, str, str | None], **other: Any) -> dict[str, Any]:
+    """What is known of the instance: name, type, source type of its columns."""
+    names = ("column_name", "column_type", "source_type")
+    return {"columns": [dict(zip(names, column, strict=True)) for column in types], **other}
+
+
+def change(lsn: str = "0x1", operation: str = "DDL", **other: Any) -> dict[str, Any]:
+    """A record of the table's log."""
+    record = {"source_schema": "s", "source_name": "t", "commit_lsn": lsn, "operation": operation}
+    return {**record, "columns": None, "is_dropped": False, "ddl_command": None, **other}
+
+
+def listed(**types: str | None) -> list[dict[str, str]]:
+    """The columns that a DDL record leaves; those without a type are gone."""
+    return [{"name": name, "type": kind} for name, kind in types.items() if kind]
+
+
+def plans(shop: Shop, *cases: tuple[dict[str, Any], list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    """The plans for what is registered and the changes after it."""
+    return shop.values(*(("_plan_schema_changes", INSTANCE, *case) for case in cases))
+
+
+def test_what_each_change_means(shop: Shop) -> None:
+    cases = [
+        (registered(("k", "int", "int"), ("c", kind, before)),
+         [change(columns=listed(k="int", C=now), ddl_command=command)])
+        for kind, before, now, command, *_ in PLANS
+    ]  # fmt: skip
+    for case, plan in zip(PLANS, plans(shop, *cases), strict=True):
+        problem = plan["problem"] and plan["problem"]["number"]
+        kind = None if problem else plan["columns"]["c"]["type"]
+        assert (kind, plan["history"][0]["is_update"], problem) == case[4:], case
+
+
+def test_a_dropped_key_stops(shop: Shop) -> None:
+    known = registered(("k", "int", "int"))
+    found = plans(
+        shop,
+        (known, [change(columns=listed(c="int"), ddl_command="")]),
+        (known, [change(columns=listed(k="int"), ddl_command="drop index u_k on t")]),
+        (known, [change(columns=listed(k="int"), ddl_command="drop index other on t")]),
+    )
+    assert [plan["problem"] and plan["problem"]["number"] for plan in found] == [22983, 22979, None]
+
+
+def test_only_changes_of_its_table_while_it_captures(shop: Shop) -> None:
+    known = registered(("k", "int", "int"), start_lsn="0x2", end_lsn="0x4")
+    wide = {"columns": listed(k="bigint")}
+    found = plans(
+        shop,
+        *((known, [change(lsn, **wide)]) for lsn in ("0x1", "0x2", "0x3", "0x4")),
+        (known, [change("0x2", source_name="u", **wide)]),
+        (known, [change("0x2", source_schema="S", **wide)]),
+    )
+    types = [plan["columns"]["k"]["type"] for plan in found]
+    assert types == ["int", "bigint", "bigint", "int", "int", "int"]
+    assert [len(plan["history"]) for plan in found] == [0, 1, 1, 0, 0, 0]
+
+
+def test_changes_follow_each_other(shop: Shop) -> None:
+    """Up to the first that stops the instance; it is the last in the history."""
+    changes = [
+        change("0x1", columns=listed(k="bigint")),
+        change("0x2", operation="TRUNCATE"),
+        change("0x3", columns=listed(k="decimal(20,0)")),
+        change("0x4", columns=listed(k="text")),
+        change("0x5", columns=listed(k="decimal(30,0)")),
+    ]
+    (plan,) = plans(shop, (registered(("k", "int", "int")), changes))
+    assert plan["columns"] == {"k": {"type": "decimal(20,0)", "source_type": "decimal(20,0)"}}
+    assert plan["truncated_lsn"] == "0x2"
+    assert [(c["commit_lsn"], c["is_update"]) for c in plan["history"]] == [
+        ("0x1", True), ("0x2", False), ("0x3", True), ("0x4", True),
+    ]  # fmt: skip
+    assert (plan["problem"]["lsn"], plan["problem"]["number"]) == ("0x4", 22978)
+    assert "column 'k' became text" in plan["problem"]["text"]
+
+
+def test_a_dropped_table_is_pending_until_it_comes_back(shop: Shop) -> None:
+    known = registered(("k", "int", "int"))
+    gone, back = change("0x1", is_dropped=True), change("0x2", columns=listed(k="int"))
+    found = plans(shop, (known, [gone]), (known, [gone, back]), (known, []))
+    assert [plan["is_dropped"] for plan in found] == [True, False, None]
+
+
+TYPES = [
+    ("NVARCHAR(50)", "varchar(50)"), ("nvarchar(max)", "string"),
+    ("varchar2 ( 20 )", "varchar(20)"),
+    ("character varying", "string"), ("char", "char(1)"), ("bpchar(3)", "char(3)"),
+    ("bit", "boolean"), ("tinyint unsigned", "smallint"), ("int unsigned", "bigint"),
+    ("bigint unsigned", "decimal(20,0)"), ("numeric", "decimal(38,18)"),
+    ("number(9)", "decimal(9,0)"),
+    ("decimal(65, 30)", "decimal(38,30)"), ("money", "decimal(19,4)"), ("float8", "double"),
+    ("datetime2(7)", "timestamp"), ("timestamp(6) with time zone", "timestamp"),
+    ("timestamp_ntz", "timestamp_ntz"), ("varbinary(16)", "binary"), ("mediumblob", "binary"),
+    ("jsonb", "string"), ("uuid", "string"), ("int[]", "string"), ("time", "string"),
+]  # fmt: skip
+
+
+def test_types_of_source_databases(shop: Shop) -> None:
+    found = shop.values(*(("_spark_type", source_type) for source_type, _ in TYPES))
+    assert dict(zip([t for t, _ in TYPES], found, strict=True)) == dict(TYPES)

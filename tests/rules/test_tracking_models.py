@@ -1,0 +1,135 @@
+"""What is wrong in the YAML of a tracked table, and enable_change_tracking."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from shop import LOW, Shop
+
+COLUMNS = [{"name": "id", "data_type": "int"}, {"name": "name", "data_type": "string"}]
+MISTAKES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
+    # table: the error, what differs in its settings, what differs in its model
+    "no_key": ("CDC 4997: change tracking of table dbo.no_key needs a primary key",
+               {"primary_key": []}, {}),
+    "upper_key": ("CDC 4997: change tracking of table dbo.upper_key has a primary key column 'ID'",
+                  {"primary_key": ["ID"]}, {}),
+    "no_columns": ("without a type: list it under columns with its data_type, with the same letter"
+                   " case; there are none", {}, {"columns": []}),
+    "no_source": ("CDC 22963: model 'change_tracking_dbo_no_source' has no config.meta.change_tr",
+                  {"source_name": None}, {}),
+    "renamed": ("CDC 22932: change tracking of table dbo.other stands in model ",
+                {"source_name": "other"}, {}),
+    "unknown": ("CDC 22963: model 'change_tracking_dbo_unknown' has an unknown setting",
+                {"keys": 1}, {}),
+    "some_columns": ("CDC 22963: change tracking of table dbo.some_columns has 'some' for track",
+                     {"track_columns_updated": "some"}, {}),
+    "some_image": ("CDC 22963: change tracking of table dbo.some_image has 'some' for before_image",
+                   {"before_image": "some"}, {}),
+    "reserved": ("CDC 22975: change tracking of table dbo.reserved lists a column called",
+                 {}, {"columns": [*COLUMNS, {"name": "SYS_change_x", "data_type": "int"}]}),
+    "odd_type": ("CDC 22942: data type 'map<int,int>' cannot be captured",
+                 {}, {"columns": [*COLUMNS, {"name": "m", "data_type": "map<int,int>"}]}),
+    "twice": ("CDC 22930: change tracking of table dbo.twice lists column 'NAME' twice",
+              {}, {"columns": [*COLUMNS, {"name": "NAME", "data_type": "int"}]}),
+    "parquet": ("CDC 22938: file_format 'parquet' cannot hold change tables",
+                {}, {"config": {"file_format": "parquet"}}),
+}  # fmt: skip
+
+
+def tracked(table: str, settings: dict[str, Any], model: dict[str, Any]) -> dict[str, Any]:
+    """The YAML of a sound model, but for what differs."""
+    meta = {"source_schema": "dbo", "source_name": table, "primary_key": ["id"], **settings}
+    config = {"meta": {"change_tracking": meta}, **model.get("config", {})}
+    columns = model.get("columns", COLUMNS)
+    return {"name": f"change_tracking_dbo_{table}", "config": config, "columns": columns}
+
+
+def files(tables: dict[str, tuple[str, dict[str, Any], dict[str, Any]]]) -> dict[str, str]:
+    """The models of tables and their YAML."""
+    models = [tracked(table, *differs) for table, (_, *differs) in tables.items()]
+    return {
+        **{f"{m['name']}.sql": "{{ dbt_cdc.change_tracking_table() }}" for m in models},
+        "tracked.yml": json.dumps({"version": 2, "models": models}),
+    }
+
+
+@pytest.fixture(scope="module")
+def errors(shop: Shop) -> dict[str, str]:
+    """All mistakes in one run."""
+    return shop.errors(files(MISTAKES))
+
+
+@pytest.mark.parametrize("table", MISTAKES)
+def test_a_mistake_in_yaml(errors: dict[str, str], table: str) -> None:
+    assert MISTAKES[table][0] in errors[f"change_tracking_dbo_{table}"]
+
+
+REFUSALS: list[tuple[dict[str, Any], str]] = [
+    ({"source_name": "items", "primary_key": "id"},
+     "CDC 4996: change tracking is already enabled for table dbo.items"),
+    ({"source_name": "ITEMS"}, "CDC 4996"),
+    ({"primary_key": []}, "CDC 4997: change tracking of table dbo.notes needs a primary key"),
+    ({"primary_key": None}, "CDC 4997: change tracking of table dbo.notes needs a primary key"),
+    ({"primary_key": "ID"},
+     "CDC 4997: the primary key column 'ID' is not in table dbo.notes: it has id, text, price"),
+    ({"primary_key": '"id'}, "CDC 22965"),
+    ({"source_name": "none"}, "CDC 22931: the log has no record of table dbo.none"),
+    ({"source_schema": ""}, "CDC 22963: source_schema is NULL or empty"),
+]  # fmt: skip
+GIVEN = {"source_schema": "dbo", "source_name": "notes", "primary_key": ["id"]}
+
+
+@pytest.mark.parametrize(("arguments", "text"), REFUSALS, ids=lambda value: str(value)[:40])
+def test_enable_change_tracking_refuses(shop: Shop, arguments: dict[str, Any], text: str) -> None:
+    assert text in shop.refusal("enable_change_tracking", **{**GIVEN, **arguments})
+
+
+def test_the_files_of_a_tracked_table(shop: Shop) -> None:
+    """Of images, and of a DDL record; a key that is a text."""
+    shown = shop.operation("enable_change_tracking", **GIVEN).printed
+    assert shown.splitlines() == [
+        "-- models/change_tracking_dbo_notes.sql",
+        "{{ dbt_cdc.change_tracking_table() }}",
+        "",
+        "# models/change_tracking_dbo_notes.yml",
+        "version: 2",
+        "",
+        "models:",
+        "  - name: change_tracking_dbo_notes",
+        "    config:",
+        "      meta:",
+        "        change_tracking:",
+        "          source_schema: dbo",
+        "          source_name: notes",
+        "          primary_key: [id]",
+        "          track_columns_updated: false",
+        "    columns:  # from 3 images (the log has no DDL of it): check the types",
+        "      - {name: id, data_type: bigint}",
+        "      - {name: text, data_type: string}",
+        "      - {name: price, data_type: 'decimal(38,18)'}",
+        "      - {name: none, data_type: string}",
+    ]
+    orders = {**GIVEN, "source_name": "orders", "primary_key": "[id], qty"}
+    shown = shop.operation("enable_change_tracking", track_columns_updated=True, **orders).printed
+    for line in (
+        "          primary_key: [id, qty]",
+        "          track_columns_updated: true",
+        f"    columns:  # from the DDL record at {LOW}",
+        "      - {name: qty, data_type: 'varchar(20)'}",
+    ):
+        assert line in shown.splitlines()
+
+
+def test_one_table_by_two_models(shop: Shop) -> None:
+    """Models of the same name in two schemas."""
+    again = tracked("again", {"source_name": "Items", "primary_key": ["id"]}, {})
+    again["config"] |= {"alias": "change_tracking_dbo_items", "schema": "elsewhere"}
+    found = shop.with_models({
+        "change_tracking_dbo_again.sql": "{{ dbt_cdc.change_tracking_table() }}",
+        "again.yml": json.dumps({"version": 2, "models": [again]}),
+    })  # fmt: skip
+    with found:
+        shown = shop.refusal("flush_ct_internal_table_on_demand", table="dbo.items")
+    assert "CDC 4996: change tracking of table dbo." in shown and "is enabled twice" in shown
