@@ -23,6 +23,7 @@ from .log import UTC, LogRecord, int_to_lsn
 from .values import NAN, parse_type, same
 
 Values = tuple[Any, ...]
+KEYS = 10  # small numbers that are keys in one log
 START = datetime(2024, 2, 29, 23, 59, 59, tzinfo=UTC)
 NASTY = [
     "", " ", "null", "NULL", "12", "-0.0", "1e5", "é", "🎉👩‍👩‍👧", "it's \"q\"", "日本語", "İß",
@@ -148,8 +149,9 @@ class _Session:
 class _Database:
     """Sessions with row locks that change tables and write the log."""
 
-    def __init__(self, seed: int, partial: bool) -> None:
+    def __init__(self, seed: int, partial: bool, own_keys: int) -> None:
         self.rng = rng = random.Random(seed)
+        self.own_keys = own_keys
         self.instances = tuple(
             replace(t, before_image="partial" if partial and t.index_columns else "complete")
             for t in TABLES
@@ -187,8 +189,12 @@ class _Database:
             text = f"{self.rng.choice(POOLS[kind]):.{scale}f}"
             return Decimal(text)
         if name == "id" and self.rng.random() < 0.5:
-            return self.rng.randrange(10)
-        return self.rng.choice(POOLS[kind])
+            return self.rng.randrange(KEYS) + KEYS * self.own_keys
+        value = self.rng.choice(POOLS[kind])
+        if name in table.index_columns and isinstance(value, int):
+            away = KEYS * self.own_keys
+            return value - away if value == max(POOLS[kind]) else value + away
+        return value
 
     def new_row(self, table: CaptureInstance) -> Values:
         return tuple(self.value(table, name, data_type) for name, data_type in table.columns)
@@ -325,9 +331,10 @@ class _Database:
             self.write("UPDATE", session.tran_id, after_image="{broken", **table_name)
 
 
-def make_log(seed: int, steps: int, partial: bool = False) -> HostileLog:
-    """The log of `steps` steps; `partial`: keyed tables log partial or no before images."""
-    database = _Database(seed, partial)
+def make_log(seed: int, steps: int, partial: bool = False, own_keys: int = 0) -> HostileLog:
+    """The log of `steps` steps; `partial`: keyed tables log partial or no before images. Logs with
+    other `own_keys` have other keys."""
+    database = _Database(seed, partial, own_keys)
     for _ in range(steps):
         database.step()
     return HostileLog(
