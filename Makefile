@@ -6,6 +6,9 @@ SHELL := /bin/bash
 unexport SPARK_HOME SPARK_CONF_DIR PYTHONPATH PYTHONHOME VIRTUAL_ENV
 
 BIN := .venv/bin
+PYTEST := $(BIN)/python -m pytest -q --durations=10 --durations-min=5
+# Two workers take a file each; they share one Java.
+TWO := -n 2 --dist loadfile --no-loadscope-reorder
 SQL := $(wildcard analyses models tests/data tests/generic)
 PY := $(wildcard benchmarks docs scripts tests)
 
@@ -25,13 +28,13 @@ report: setup ## a page about the state of capture: scans, change tables, errors
 	@$(BIN)/python scripts/report.py $(ARGS)
 
 test: lint ## all that CI checks: lint, dbt unit and data tests, integration tests
-	@$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m "not soak" tests
+	@$(PYTEST) $(TWO) -m "not soak" tests
 
-test-soak: setup ## the long stories: a kill at every statement, races, odd shapes
-	@$(BIN)/python -m pytest -q -m soak tests
+test-soak: setup ## real processes and long stories: kill -9, races, 1,024 columns; an hour
+	@$(PYTEST) $(TWO) -m soak tests
 
 test-fast: setup ## the tests that take seconds
-	@$(BIN)/python -m pytest -q -m 'not slow and not soak' tests
+	@$(PYTEST) $(TWO) -m "not slow and not soak" tests
 
 lint: setup ## ruff, yamllint, sqlfluff, and dbt's own warnings
 	@$(BIN)/ruff check --quiet $(PY)

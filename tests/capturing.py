@@ -54,6 +54,7 @@ class Capture:
         instances: Sequence[CaptureInstance],
         vars: dict[str, Any] | None = None,
         models: dict[str, str] | None = None,
+        fresh: bool = False,
         **meta: Any,
     ) -> None:
         self.instances = list(instances)
@@ -63,6 +64,7 @@ class Capture:
             name = f"{instance.capture_instance.lower()}_ct.sql"
             files[name] = "{{ dbt_cdc.change_table() }}\n"
         self.project = make_project(
+            fresh=fresh,
             models={**files, **(models or {})},
             vars={"cdc_log_model": "raw_log", "cdc_report_new_columns": False, **(vars or {})},
         )
@@ -75,8 +77,7 @@ class Capture:
 
     def clear(self) -> None:
         """Drops everything that was captured, and the log."""
-        self.sql("drop schema if exists {schema} cascade")
-        self.sql("create schema {schema}")
+        self.project.clear()
         self.sql(f"create table {{schema}}.landed ({LOG_DDL}) using delta")
 
     def sql(self, query: str) -> list[Row]:

@@ -2,34 +2,86 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import shutil
+import tempfile
+from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import Project, interpret, remember_templates, start_spark
+from furniture import Furniture
+from harness import Project, interpret, is_shared, join_spark, share, start_spark
 from pyspark.sql import SparkSession
+
+LONGEST = 20  # seconds
+SESSIONS: list[SparkSession] = []
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Where workers run the tests, they share one Java: it warms up once."""
+    is_worker = hasattr(session.config, "workerinput")
+    if not is_worker and session.config.getoption("numprocesses", None) and not is_shared():
+        SESSIONS.append(start_spark(Path(tempfile.mkdtemp(prefix="dbt_cdc_"))))
+        share(SESSIONS[0])
+
+
+def pytest_sessionfinish() -> None:
+    """The workers are done."""
+    for session in SESSIONS:
+        folder = Path(session.conf.get("spark.sql.warehouse.dir").removeprefix("file:"))
+        session.stop()
+        shutil.rmtree(folder.parent, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """The session that all tests and all in-process dbt runs share; it interprets its plans."""
-    session = start_spark(tmp_path_factory.mktemp("spark"))
+    """The session that all tests and in-process dbt runs of a worker share; it interprets plans."""
+    session = join_spark() if is_shared() else start_spark(tmp_path_factory.mktemp("spark"))
     interpret(session)
-    remember_templates()
     yield session
-    session.stop()
+    if not is_shared():
+        session.stop()
 
 
 @pytest.fixture(scope="session")
+def furniture(spark: SparkSession) -> Furniture:
+    """The furnished schemas of a worker."""
+    return Furniture(spark)
+
+
+@pytest.fixture(scope="module")
 def make_project(
-    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
-) -> Callable[..., Project]:
-    """A factory of temporary dbt projects: `make_project(models={...}, vars={...}, ...)`."""
+    spark: SparkSession, furniture: Furniture, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[..., Project]]:
+    """A factory of temporary dbt projects: `make_project(models={...}, vars={...}, ...)`. Their
+    state tables are there already, except for those with `fresh=True`."""
+    made: list[Project] = []
 
-    def make(**options: Any) -> Project:
-        return Project(tmp_path_factory.mktemp("project"), spark, **options)
+    def make(*, fresh: bool = False, **options: Any) -> Project:
+        folder = tmp_path_factory.mktemp("project")
+        made.append(Project(folder, spark, furniture=None if fresh else furniture, **options))
+        return made[-1]
 
-    return make
+    yield make
+    for project in made:
+        if project.furniture:
+            project.furniture.give_back(project.schema)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A test that takes long says so: what is not marked may take 20 seconds, fixtures apart."""
+    report = yield
+    is_marked = item.get_closest_marker("slow") or item.get_closest_marker("soak")
+    if report.when == "call" and report.passed and report.duration > LONGEST and not is_marked:
+        report.outcome = "failed"
+        report.longrepr = (
+            f"{item.nodeid} took {report.duration:.0f} s: make it shorter than {LONGEST} s, "
+            "or mark it slow"
+        )
+    return report
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -18,7 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from dbt.cli.main import dbtRunner
-from dbt_common.clients.jinja import MacroFuzzEnvironment
+from furniture import Furniture, Schema
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
 from pyspark.sql import DataFrame, Row, SparkSession
 
 PACKAGE = Path(os.environ.get("DBT_CDC_PACKAGE") or Path(__file__).parents[1])
@@ -36,9 +38,8 @@ SPARK_CONF = {
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
     "spark.databricks.delta.snapshotPartitions": "1",
 }
-# Thousands of small statements: their code needs room. Java's second compiler would take from the
-# other worker what it gives to this one.
-JAVA_OPTIONS = "-XX:ReservedCodeCacheSize=400m -XX:TieredStopAtLevel=1"
+# Thousands of small statements: their code needs room, and a heap that need not grow.
+JAVA_OPTIONS = "-XX:ReservedCodeCacheSize=400m -XX:+UseParallelGC -Xms2g -Xmn1g"
 # The same answers without Spark's compiler and its second planning: a run of small statements takes
 # two thirds of the time.
 INTERPRETED = {
@@ -52,16 +53,22 @@ MADE_BY_DBT = ("target", "logs", "dbt_packages")
 _numbers = itertools.count(1)
 
 
-def start_spark(folder: Path, metastore: str = "memory:test") -> SparkSession:
-    """A Spark session whose warehouse lies in `folder`; `metastore` is a Derby database. One per
-    process."""
+def start_spark(folder: Path, metastore: str | None = None) -> SparkSession:
+    """A Spark session whose warehouse lies in `folder`; `metastore` is a Derby database, for Hive's
+    catalog as users have it. Without, the catalog is Spark's own in memory, and Delta writes its
+    log without links, for which Hadoop starts a process each: a sixth of the time. One per process.
+    """
     os.environ.setdefault("DBT_CDC_HOME", str(folder))  # for Spark's log
     options = f"-Dlog4j2.configurationFile={PACKAGE}/profiles/log4j2.properties"
     options += f" -Dderby.system.home={folder} -Dderby.stream.error.file=/dev/null"
     conf = {**SPARK_CONF, "spark.sql.warehouse.dir": f"{folder}/warehouse"}
     conf["spark.driver.extraJavaOptions"] = f"{options} -Duser.timezone=UTC {JAVA_OPTIONS}"
-    conf["spark.hadoop.javax.jdo.option.ConnectionURL"] = f"jdbc:derby:{metastore};create=true"
-    builder = SparkSession.builder.enableHiveSupport()
+    if metastore:
+        conf["spark.sql.catalogImplementation"] = "hive"
+        conf["spark.hadoop.javax.jdo.option.ConnectionURL"] = f"jdbc:derby:{metastore};create=true"
+    else:
+        conf["spark.delta.logStore.file.impl"] = "io.delta.storage.LocalLogStore"
+    builder = SparkSession.builder
     for name, value in conf.items():
         builder = builder.config(name, value)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
@@ -74,17 +81,27 @@ def start_spark(folder: Path, metastore: str = "memory:test") -> SparkSession:
     return spark
 
 
-def remember_templates() -> None:
-    """From now on dbt reads each text once: all projects here have the same 800 macros in them."""
-    parse, trees = MacroFuzzEnvironment._parse, {}
+def share(spark: SparkSession) -> None:
+    """Lets the processes that this one starts use its Java, by `join_spark`."""
+    gateway = spark.sparkContext._gateway.gateway_parameters
+    os.environ["PYSPARK_GATEWAY_PORT"] = str(gateway.port)
+    os.environ["PYSPARK_GATEWAY_SECRET"] = gateway.auth_token
 
-    def parse_once(self: Any, source: str, *names: str | None) -> Any:
-        key = (type(self), source, *names)
-        if key not in trees:
-            trees[key] = parse(self, source, *names)
-        return trees[key]
 
-    MacroFuzzEnvironment._parse = parse_once
+def is_shared() -> bool:
+    """Whether another process shares its Java with this one."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+def join_spark() -> SparkSession:
+    """A session of one's own (views, settings) in another process's Spark."""
+    gateway = launch_gateway()
+    spark = gateway.jvm.org.apache.spark
+    context = spark.SparkContext.getOrCreate()
+    shared = spark.api.java.JavaSparkContext.fromSparkContext(context)
+    conf = SparkConf(_jconf=context.conf())
+    own = spark.sql.classic.SparkSession.builder().getOrCreate().newSession()
+    return SparkSession(SparkContext(gateway=gateway, jsc=shared, conf=conf), own)
 
 
 def interpret(spark: SparkSession) -> None:
@@ -123,21 +140,30 @@ class DbtResult:
     printed: str
 
 
+def new_schema(name: str) -> str:
+    """A name that no other project has, in any process."""
+    return f"{name}_{os.getpid()}_new_{next(_numbers)}"
+
+
 class Project:
     """A temporary dbt project; use the fixture `make_project`."""
 
     def __init__(
         self,
         folder: Path,
-        spark: SparkSession,
+        spark: SparkSession | None,
         models: Mapping[str, str] | None = None,
         vars: Mapping[str, Any] | None = None,
         name: str = "shop",
         extra_project: Mapping[str, Any] | None = None,
         macros: Mapping[str, str] | None = None,
+        furniture: Furniture | None = None,
     ) -> None:
+        """With `furniture` the project has a schema with state tables in it, else one that is not
+        there yet."""
         self.folder, self.spark, self.name = folder, spark, name
-        self.schema = f"{name}_{next(_numbers)}"
+        self.furniture = furniture
+        self.schema = furniture.take().name if furniture else new_schema(name)
         self._read: dict[str, tuple[Any, Any]] = {}
         self._write_project(dict(vars or {}), dict(extra_project or {}))
         for path, text in (models or {}).items():
@@ -210,6 +236,20 @@ class Project:
         result = self.dbt(*args, vars=vars)
         assert result.success, result.output
         return result
+
+    @property
+    def furnished(self) -> Schema:
+        """The project's schema, where it has furniture."""
+        assert self.furniture
+        return self.furniture.taken[self.schema][0]
+
+    def clear(self) -> None:
+        """Drops what is in the project's schema, except for the furniture."""
+        if self.furniture:
+            self.furniture.clear(self.schema)
+        else:
+            self.sql("drop schema if exists {schema} cascade")
+            self.sql("create schema {schema}")
 
     def sql(self, query: str) -> list[Row]:
         """The rows of a query; `{schema}` stands for the project's schema."""

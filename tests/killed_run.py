@@ -35,7 +35,7 @@ def main(folder: Path, windows: int) -> None:
         print("statement", file=sys.__stdout__, flush=True)  # dbt's own output goes elsewhere
         return go()
 
-    story = Story(lambda **options: Project(project, spark, **options), Kept)
+    story = Story(lambda fresh, **options: Project(project, spark, **options), Kept)
     present = {row.lsn for row in story.capture.sql("select lsn from {schema}.landed")}
     for number in range(windows):
         new = window_records(number)

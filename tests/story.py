@@ -14,7 +14,7 @@ from typing import Any
 
 from capturing import Capture
 from harness import Project
-from reference.capture import CaptureInstance, capture, lsn_time_mapping
+from reference.capture import CaptureInstance, ChangeRow, capture, lsn_time_mapping
 from reference.log import UTC, LogRecord, int_to_lsn
 from statements import LSN
 
@@ -109,6 +109,10 @@ class Story:
             self.ends[row.capture_instance] = (row.low_end, row.high_end or "")
         assert len({row.high_end for row in rows}) <= 1
         return (rows[0].high_end if rows else None) or int_to_lsn(0)
+
+    def expected(self, instance: CaptureInstance) -> list[ChangeRow]:
+        """What the reference captures of all that has landed."""
+        return capture(self.records, instance)
 
     def check_published_part(self) -> None:
         """The functions give the whole of what is published, and nothing beyond it."""

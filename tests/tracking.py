@@ -59,8 +59,7 @@ class Tracking(Capture):
 
     def clear(self) -> None:
         """As in any project; the log has a column for contexts."""
-        self.sql("drop schema if exists {schema} cascade")
-        self.sql("create schema {schema}")
+        self.project.clear()
         ddl = f"{LOG_DDL}, change_tracking_context string"
         self.sql(f"create table {{schema}}.landed ({ddl}) using delta")
 

@@ -137,7 +137,8 @@ def test_who_else_can_write(
             assert not is_only_writer(), value
         finally:
             hadoop.unset(name)
-            hadoop.set("javax.jdo.option.ConnectionURL", own)
+            if own:
+                hadoop.set("javax.jdo.option.ConnectionURL", own)
     monkeypatch.setattr(context, "master", "yarn")
     assert not is_only_writer()
     monkeypatch.setattr(type(context), "_active_spark_context", None)

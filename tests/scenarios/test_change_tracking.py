@@ -13,6 +13,8 @@ from reference.change_tracking import ChangeTracking, TrackedTable
 from reference.log import UTC
 from tracking import Tracking, TrackingWriter, as_tuples, with_masks
 
+pytestmark = pytest.mark.slow
+
 ITEMS = TrackedTable("dbo", "Items", (("id", "int"), ("name", "string"), ("size", "int")), ("id",))
 WIDE = TrackedTable("dbo", "wide", tuple((f"c{n}", "int") for n in range(1, 71)), ("c1",))
 EMPLOYEES = TrackedTable(

@@ -13,6 +13,8 @@ from reference.log import UTC
 from statements import dying_at, is_write, recorded
 from tracking import Tracking, TrackingWriter, with_masks
 
+pytestmark = pytest.mark.slow
+
 ITEMS, NOTES = (
     TrackedTable("dbo", name, (("id", "int"),), ("id",), track_columns_updated=False)
     for name in ("items", "notes")
@@ -97,9 +99,6 @@ def story(make_project: Callable[..., Project]) -> Story:
 
 def test_one_table_fails_and_holds_the_hardened_version_back(story: Story) -> None:
     tracking = story.tracking
-    assert "give a whole number from 1" in story.fail(
-        "set_change_tracking", change_retention="0 days"
-    )
     shown = tracking.operation(
         "set_change_tracking", change_retention="3 hours", auto_cleanup=False
     )
@@ -164,10 +163,6 @@ def test_g38_what_a_flush_prints(story: Story) -> None:
     ]
     assert story.kept() == {"items": [7, 9], "notes": [10]}
     assert story.settings() == (8, 6)
-    assert (
-        "CDC 22105: change tracking is not enabled on table 'dbo.x': it is on dbo.items, dbo.notes"
-        in (story.fail("flush_ct_internal_table_on_demand", table="dbo.x"))
-    )
     tracking.operation("change_tracking_cleanup")
     assert story.settings() == (8, 8)
     assert story.commits() == [9, 10]
@@ -179,7 +174,6 @@ def test_g38_what_a_flush_prints(story: Story) -> None:
         "The value returned by safe_cleanup_version() is 8.",
         "Deleted 0 rows from syscommittab.",
     ]
-    assert "CDC 22850: numrows is 0" in story.fail("flush_commit_table_on_demand", numrows=0)
 
 
 @pytest.mark.soak

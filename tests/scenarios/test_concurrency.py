@@ -94,36 +94,11 @@ def race(make_project: Callable[..., Project]) -> Race:
     return Race(make_project)
 
 
-def is_append(text: str) -> bool:
-    return text.startswith("begin") and "dbo_items_ct" in text and "update_mask" in text
-
-
-def reads_scan_transactions(text: str) -> bool:
-    return text.startswith("select") and ".scan_transactions" in text
-
-
 def test_a_replay_is_a_run(race: Race) -> None:
     """The other client's statements alone capture and publish a window."""
     race.story.land()
     replay(race.session, race.others(race.story.windows - 1))
     race.story.check()
-
-
-def test_overtaken_before_its_append(race: Race) -> None:
-    race.interleave(is_append, steps=2 * len(race.writes), goes_on=False)
-
-
-def test_overtaken_before_its_publication(race: Race) -> None:
-    race.interleave(
-        lambda text: "view" in text and ".validity_intervals" in text,
-        steps=2 * len(race.writes), goes_on=False,
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize("steps", [1, 2])
-def test_overtaken_and_the_other_one_dies_in_the_next_window(race: Race, steps: int) -> None:
-    """A run that knows an old position finds the next window half captured."""
-    race.interleave(reads_scan_transactions, steps=len(race.writes) + steps, goes_on=False)
 
 
 def test_interleaved_at_every_statement(race: Race) -> None:

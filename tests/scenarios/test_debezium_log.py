@@ -21,6 +21,8 @@ from reference.debezium import Event, read_log
 from reference.log import LogRecord
 from reference.truth import data_dir, landed_events
 
+pytestmark = pytest.mark.slow
+
 DATA = data_dir()
 needs_data = pytest.mark.skipif(DATA is None, reason="no real logs: ../shared/data is not there")
 LANDED = "position bigint, topic string, key string, value string, headers string"
@@ -107,9 +109,7 @@ def run_batches(project: Project, spark: SparkSession) -> Callable[[list[list[Ev
     """The log of an incremental model, one dbt run after each batch of landed events."""
 
     def run(batches: list[list[Event]]) -> Log:
-        project.sql("create schema if not exists {schema}")
-        for name in ("landed", "log_batches"):
-            project.sql(f"drop table if exists {{schema}}.{name}")
+        project.clear()
         for batch in batches:
             rows = [(e.position, e.topic, e.key, e.value, e.headers) for e in batch]
             landed = spark.createDataFrame(rows, LANDED).coalesce(1).write.format("delta")

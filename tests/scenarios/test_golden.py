@@ -16,6 +16,8 @@ from pyspark.sql import Row
 from reference.capture import CaptureInstance
 from reference.log import UTC, LogRecord, int_to_lsn
 
+pytestmark = pytest.mark.slow
+
 ORDERS = CaptureInstance(
     "dbo", "orders", "dbo_orders",
     (("id", "int"), ("customer", "varchar(50)"), ("amount", "decimal(18,4)"),

@@ -15,6 +15,8 @@ from reference.capture import CaptureInstance
 from reference.log import UTC, LogRecord, int_to_lsn
 from statements import dying_at
 
+pytestmark = pytest.mark.slow
+
 ITEMS = CaptureInstance("dbo", "items", "dbo_items", (("id", "int"),), ("id",))
 NOTES = CaptureInstance("dbo", "notes", "dbo_notes", (("id", "int"),), ("id",))
 TIME = datetime(2024, 5, 1, tzinfo=UTC)

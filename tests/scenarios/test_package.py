@@ -11,6 +11,8 @@ from harness import PACKAGE, DbtResult, Project
 from reference.capture import CaptureInstance
 from reference.log import LogRecord, int_to_lsn
 
+pytestmark = pytest.mark.slow
+
 ORDERS = CaptureInstance("dbo", "orders", "dbo_orders", (("id", "int"), ("v", "string")), ("id",))
 STATE = {
     "cdc_jobs",

@@ -29,6 +29,8 @@ from reference.query import (
     map_time_to_lsn,
 )
 
+pytestmark = pytest.mark.slow
+
 ITEMS = CaptureInstance(
     "dbo", "items", "dbo_items",
     (("id", "int"), ("Name", "string"), ("pay load", "binary"), ("at", "timestamp")), ("id",),

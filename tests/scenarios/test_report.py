@@ -263,7 +263,8 @@ def transaction(lsn: int, table: str, image: str) -> list[LogRecord]:
 @pytest.fixture(scope="module")
 def captured(make_project: Callable[..., Project]) -> Capture:
     """Two tables, nothing run yet."""
-    return Capture(make_project, [ITEMS, NOTES], vars={"cdc_persistent_functions": False})
+    own = {"cdc_persistent_functions": False}
+    return Capture(make_project, [ITEMS, NOTES], fresh=True, vars=own)
 
 
 def read(report: ModuleType, project: Project) -> dict[str, Any]:
@@ -281,6 +282,7 @@ def test_a_project_that_has_not_run(report: ModuleType, captured: Capture) -> No
     assert names == ["landed"]  # a report makes nothing
 
 
+@pytest.mark.slow
 def test_a_captured_project(report: ModuleType, captured: Capture) -> None:
     captured.land(transaction(1, "items", '{"id": 1}') + transaction(11, "notes", '{"id": 1}'))
     # the tables that a run of the change tables alone makes are enough

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from capturing import LOG_DDL, Capture, instance_yaml, plain_values
+from capturing import Capture, instance_yaml, plain_values
 from harness import Project, compiled
 from pyspark.sql import SparkSession
 from reference import query
@@ -548,96 +548,3 @@ def test_late_instances(make_project: Callable[..., Project]) -> None:
     target.project.write("models/dbo_u.yml", instance_yaml([late], capture_from="log_start"))
     target.run()
     check(target, log, [T, late])
-
-
-# --- declarations -------------------------------------------------------------------------------
-
-INT = {"id": "int"}
-MISTAKES: dict[str, tuple[int, str, dict[str, Any]]] = {
-    # model name: SQL Server's number, part of the text, what is wrong in a sound declaration
-    "no_source_ct": (22963, "source_name", {"source_name": None}),
-    "long_ct": (22927, "101", {"capture_instance": "x" * 101}),
-    "not_a_name_ct": (22932, "identifier", {"capture_instance": "not a name"}),
-    "other_name_ct": (22932, "dbo_other_ct", {"capture_instance": "dbo_other"}),
-    "no_columns_ct": (22925, "0 columns", {"columns": {}, "index_columns": []}),
-    "many_ct": (
-        22925,
-        "1025",
-        {"columns": {f"c{i}": "int" for i in range(1025)}, "index_columns": []},
-    ),
-    "no_type_ct": (22942, "data_type", {"columns": {"id": None}}),
-    "odd_type_ct": (22942, "map<int,int>", {"columns": {"id": "map<int,int>"}}),
-    "reserved_ct": (22975, "__$seqval", {"columns": {**INT, "__$seqval": "int"}}),
-    "reserved_case_ct": (22975, "__$SEQVAL", {"columns": {**INT, "__$SEQVAL": "int"}}),
-    "twice_ct": (22930, "ID", {"columns": {**INT, "ID": "int"}}),
-    "no_key_column_ct": (22943, "code", {"index_columns": ["code"]}),
-    "net_without_key_ct": (22939, "key", {"index_columns": [], "supports_net_changes": True}),
-    "wide_key_ct": (22865, "15", {
-        "columns": {f"c{i}": "int" for i in range(15)},
-        "index_columns": [f"c{i}" for i in range(15)],
-    }),
-    "capture_from_ct": (22963, "yesterday", {"capture_from": "yesterday"}),
-    "before_image_ct": (22963, "some", {"before_image": "some"}),
-    "unknown_setting_ct": (22963, "capture_form", {"capture_form": "now"}),
-    "parquet_ct": (22938, "parquet", {"file_format": "parquet"}),
-}  # fmt: skip
-
-
-def declaration(model: str, wrong: dict[str, Any]) -> dict[str, Any]:
-    wrong = dict(wrong)
-    columns = wrong.pop("columns", INT)
-    config: dict[str, Any] = {}
-    if "file_format" in wrong:
-        config["file_format"] = wrong.pop("file_format")
-    name = model.removesuffix("_ct")
-    cdc = {"source_schema": "dbo", "source_name": name, "capture_instance": name}
-    cdc = {**cdc, "index_columns": ["id"], **wrong}
-    return {
-        "name": model,
-        "config": {**config, "meta": {"cdc": cdc}},
-        "columns": [
-            {"name": n, **({"data_type": t} if t else {}), "quote": True}
-            for n, t in columns.items()
-        ],
-    }
-
-
-@pytest.fixture(scope="module")
-def mistaken(make_project: Callable[..., Project]) -> Iterator[Any]:
-    models = [declaration(model, wrong) for model, (_, _, wrong) in MISTAKES.items()]
-    files = {"m.yml": json.dumps({"version": 2, "models": models})}
-    files["raw_log.sql"] = "select * from {{ target.schema }}.landed"
-    files |= {f"{model}.sql": "{{ dbt_cdc.change_table() }}" for model in MISTAKES}
-    project = make_project(models=files, vars={"cdc_log_model": "raw_log"})
-    project.sql("create schema if not exists {schema}")
-    project.sql(f"create table {{schema}}.landed ({LOG_DDL}) using delta")
-    yield project.dbt("run")
-
-
-@pytest.mark.parametrize("model", MISTAKES)
-def test_mistakes_in_yaml(mistaken: Any, model: str) -> None:
-    number, part, _ = MISTAKES[model]
-    message = mistaken.messages[model].message
-    assert mistaken.messages[model].status == "error"
-    assert f"CDC {number}: " in message, message
-    assert part in message, message
-    assert "\tat " not in message
-
-
-@pytest.mark.soak
-def test_one_instance_twice(make_project: Callable[..., Project]) -> None:
-    again = declaration("dbo_t_ct", {"capture_instance": "DBO_T"})
-    again["name"] = "again_ct"
-    again["config"]["alias"] = "dbo_t_ct"
-    again["config"]["schema"] = "elsewhere"
-    target = Capture(make_project, [T], models={
-        "again_ct.sql": "{{ dbt_cdc.change_table() }}",
-        "again.yml": json.dumps({"version": 2, "models": [again]}),
-    })  # fmt: skip
-    log = Log()
-    log.change("t", None, {"id": 1})
-    log.commit()
-    log.land(target)
-    result = target.project.dbt("run")
-    assert not result.success
-    assert "CDC 22926" in result.output

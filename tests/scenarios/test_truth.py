@@ -87,7 +87,7 @@ def project(
     if kind == "incremental":
         models |= followers()
     made = make_project(models=models, vars={"cdc_log_model": "shop_log"})
-    made.sql("create schema {schema}")
+    made.clear()
     made.sql(f"create table {{schema}}.events ({LANDED}) using delta")
     return made
 

@@ -1,0 +1,159 @@
+"""The writes of one command, one after the other, and the schema after each of them.
+
+Exactly once is a property of these statements. A run that dies has executed the first of them and
+nothing else, so every death can be had by executing that many; and two runs at the same time are an
+order of their statements. The runs that go on from there are real ones. What Delta refuses where
+two statements really overlap, the tests with threads show.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from furniture import LITERAL_VIEWS, Saved, Schema, changed_rows
+from harness import Project
+from pyspark.sql import SparkSession
+from statements import as_any_run_writes, fault_at, is_write, recorded
+
+Contents = dict[str, list[dict[str, Any]]]
+# What a run tells of itself; each run adds to it, and nobody's changes depend on it.
+OF_RUNS = {"scan_sessions", "scan_progress", "dm_cdc_errors", "observed_columns"}
+FAULTS = ["fails", "answer is lost"]
+PLAIN = {"cdc_persistent_functions": False}
+CAPTURED = {
+    "dbo_items_ct": "*",
+    "dbo_notes_ct": "*",
+    "lsn_time_mapping": "*",
+    "validity_intervals": "*",
+    "change_tables": "* except (create_date)",
+    "captured_columns": "*",
+    "index_columns": "*",
+    "scan_transactions": "* except (opened_at)",
+}
+
+
+class Steps:
+    """A run from here, executed and recorded: `writes` are its statements, `end` what it leaves."""
+
+    def __init__(
+        self, schema: Schema, run: Callable[[], object], contents: Callable[[], Contents]
+    ) -> None:
+        self.schema, self.contents = schema, contents
+        self.saved = [schema.save()]
+        with recorded() as statements:
+            run()
+        self.writes = [sql for sql in statements if is_write(sql)]
+        self.end = contents()
+        self.after = schema.save()
+
+    @property
+    def spark(self) -> SparkSession:
+        """The tests' session."""
+        return self.schema.spark
+
+    def go_to(self, number: int) -> None:
+        """The schema as it is when the first `number` writes are done."""
+        known = min(number, len(self.saved) - 1)
+        self.schema.restore(self.saved[known])
+        for write in self.writes[known:number]:
+            self.spark.sql(write)
+            self.saved.append(self.schema.save())
+
+    def do(self, first: int = 0, last: int | None = None) -> None:
+        """Another run does its writes from the one after the `first`."""
+        for write in self.writes[first:last]:
+            self.spark.sql(write)
+
+    def finish(self) -> None:
+        """The schema as the run left it."""
+        self.schema.restore(self.after)
+
+    def repeat(self, number: int) -> set[str]:
+        """Another run does the first `number` writes here; gives the tables that change by it."""
+        saved = self.schema.save()
+        self.do(0, number)
+        return changed(self.schema, saved) - OF_RUNS
+
+
+def contents(project: Project, tables: dict[str, str]) -> Contents:
+    """The rows of tables, {table: columns}, in one query."""
+    rows = project.sql(" union all ".join(
+        f"select '{table}' as name, to_json(struct(*), map('ignoreNullFields', 'false')) as text"
+        f" from (select {columns} from {{schema}}.{table})"
+        for table, columns in tables.items()
+    ))  # fmt: skip
+    found: Contents = {table: [] for table in tables}
+    for row in sorted(rows):
+        found[row.name].append(json.loads(row.text))
+    return found
+
+
+def changed(schema: Schema, saved: Saved) -> set[str]:
+    """The tables whose rows are others than they were, views with another text, and new ones."""
+    now = schema.save()
+    names = {
+        name
+        for name, log in now.tables.items()
+        if name not in saved.tables or changed_rows(saved.tables[name], log)
+    }
+    names |= now.views.keys() - saved.views.keys()
+    return names | {v for v in LITERAL_VIEWS if now.views.get(v) != saved.views.get(v)}
+
+
+class Work:
+    """A command that has work to do, its steps, and `tables`: all that must not depend on how it
+    went (and the window that is open)."""
+
+    def __init__(
+        self, project: Project, tables: dict[str, str], *command: str, is_whole: bool = True
+    ) -> None:
+        self.project, self.tables, self.command = project, tables, command
+        self.before = self.contents() if is_whole else None
+        self.steps = Steps(project.furnished, self.run, self.contents)
+
+    def run(self) -> None:
+        """The command, which has to succeed."""
+        self.project.ok(*self.command)
+
+    def contents(self) -> Contents:
+        """What there is."""
+        return contents(self.project, self.tables)
+
+    def check(self) -> Contents:
+        """What readers may see here; gives all there is."""
+        return self.contents()
+
+    def go_to(self, number: int) -> Contents:
+        """After so many writes."""
+        self.steps.go_to(number)
+        return self.check()
+
+    def check_deaths(self) -> list[str]:
+        """It dies after any of its writes, and is done again: all is as if it had not died. Gives
+        the writes of the second ones that the first one does not have."""
+        known, others = set(map(as_any_run_writes, self.steps.writes)), []
+        for number in range(len(self.steps.writes)):
+            self.go_to(number)
+            with recorded() as statements:
+                self.run()
+            assert self.contents() == self.steps.end, f"died after write {number}"
+            others += [s for s in statements if is_write(s) and as_any_run_writes(s) not in known]
+        return others
+
+    def check_faults(self, *kinds: str) -> None:
+        """Each write fails before or after it is executed, the kinds in turn, and dbt goes on with
+        what it can. What is left is as after a death, or the next run mends it."""
+        count = len(self.steps.writes)
+        known = [self.go_to(number) for number in range(count + 1)]
+        for number in range(1, count + 1):
+            kind = kinds[number % len(kinds)]
+            self.go_to(0)
+            with fault_at(kind, number):
+                result = self.project.dbt(*self.command)
+            assert not result.success, (kind, number)
+            assert "\tat " not in result.output
+            if self.check() not in known:
+                self.run()
+                assert self.contents() == self.steps.end, (kind, number)
