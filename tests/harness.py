@@ -34,8 +34,10 @@ SPARK_CONF = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "false",
     "spark.sql.codegen.cache.maxEntries": "5000",
-    "spark.sql.shuffle.partitions": "2",
-    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.leafNodeDefaultParallelism": "1",
+    "spark.sql.files.minPartitionNum": "1",
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "1",
     "spark.databricks.delta.snapshotPartitions": "1",
 }
 # Thousands of small statements: their code needs room, and a heap that need not grow.
@@ -193,7 +195,8 @@ class Project:
         file.write_text(text, encoding="utf-8")
 
     def dbt(self, *args: str, vars: Mapping[str, Any] | None = None) -> DbtResult:
-        """Runs a dbt command: `dbt('run', '--select', 'orders', vars={'cdc_scan_until': ...})`."""
+        """Runs a dbt command: `dbt('run', '--select', 'orders', vars={'cdc_scan_until': ...})`. The
+        manifest is written only with '--write-json': that takes as long as all else dbt does."""
         lines: list[str] = []
 
         def listen(event: Any) -> None:
@@ -206,6 +209,8 @@ class Project:
             "--no-use-colors",
         ]
         options += [f"--log-path={self.folder}/logs", "--log-level-file=none", "--quiet"]
+        if "--write-json" not in args:
+            options.append("--no-write-json")
         if vars is not None:
             options.append(f"--vars={json.dumps(vars)}")
         with contextlib.redirect_stdout(io.StringIO()) as printed:

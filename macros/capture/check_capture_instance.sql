@@ -3,10 +3,13 @@
     {% set who = "capture instance '" ~ instance.name ~ "'" %}
     {% set names = instance.columns | map(attribute='name') | list %}
     {% do dbt_cdc._check_instance_name(who, instance.name) %}
-    {% if node.alias | default(node.name) != instance.name | lower ~ '_ct' %}
+    {% set name, table = instance.name | lower ~ '_ct', node.alias | default(node.name) %}
+    {% if table != name %}
         {% do dbt_cdc.raise_cdc_error(
-            22932, who ~ " is captured by model '" ~ node.name ~ "'",
-            "its change table, and so its model, is called '" ~ instance.name | lower ~ "_ct'"
+            22932, who ~ " is captured by model '" ~ node.name ~ "'"
+            ~ (" with the alias '" ~ table ~ "'" if table != node.name),
+            "its change table, and so its model, is called '" ~ name ~ "'"
+            ~ ('; leave the alias out' if node.name == name)
         ) %}
     {% endif %}
     {% do dbt_cdc._check_captured_columns(who, instance.columns) %}

@@ -32,7 +32,7 @@
     {% if is_there %}
         {% do dbt_cdc._settle_open_bookmarks(consumer) %}
     {% endif %}
-    {% if is_there and kind in ['replica', 'history'] and not consumer.bookmarks
+    {% if is_there and dbt_cdc._is_building() and kind in ['replica', 'history'] and not consumer.bookmarks
         and not consumer.starts_over and dbt_cdc._fetch('select 1 from ' ~ this ~ ' limit 1') %}
         {% do dbt_cdc.raise_cdc_error(
             2714, 'table ' ~ this ~ ' exists and no bookmark tells what it holds',

@@ -3,12 +3,13 @@
 {% macro _consumer_window(capture_instance, mode, initial, initial_lsn) %}
     {% set consumer = dbt_cdc._consumer() %}
     {% set instance = dbt_cdc._find_instance(capture_instance) %}
+    {% do dbt_cdc._check_captured_here(consumer, instance) %}
     {% set interval = consumer.intervals.get(instance.name | lower, {}) %}
     {% set bookmark = consumer.bookmarks.get(instance.name | lower)
         or dbt_cdc._bookmark_of_other_instance(instance, consumer) %}
     {% set window = dbt_cdc._consumed_as(instance, consumer, mode) %}
     {% set window = dict(
-        window, instance=dict(instance, relation=ref(instance.model)), initial=none,
+        window, instance=dict(instance, relation=dbt_cdc._change_table_to_read(instance)), initial=none,
         consumed_lsn=none if consumer.starts_over else bookmark.get('last_lsn'),
         to_lsn=interval.get('high_end') or dbt_cdc._zero_lsn()
     ) %}
@@ -26,6 +27,19 @@
     ) %}
     {% do consumer.windows.update({instance.name | lower: window}) %}
     {% do return(window) %}
+{% endmacro %}
+
+
+{#- A bookmark tells of the change table and of the consumer of one schema. -#}
+{% macro _check_captured_here(consumer, instance) %}
+    {% if dbt_cdc._is_building() and load_cached_relation(instance.relation) is none %}
+        {% do dbt_cdc.raise_cdc_error(
+            22981, 'change table ' ~ instance.relation ~ ', from which ' ~ consumer.name
+            ~ ' takes its changes, is not there',
+            'what is captured and consumed in another schema is not deferred to: build it here, dbt run '
+            ~ '--select +' ~ consumer.name
+        ) %}
+    {% endif %}
 {% endmacro %}
 
 

@@ -20,6 +20,15 @@
 {% endmacro %}
 
 
+{#- Whether somebody waits for rows, so that a window that nobody has published is an error. -#}
+{% macro _is_asked() %}
+    {% do return(
+        flags.WHICH not in ['compile', 'generate', 'list', 'parse'] and not flags.EMPTY
+        and not dbt_cdc._is_unit_test()
+    ) %}
+{% endmacro %}
+
+
 {% macro _is_unit_test() %}
     {% do return(model is defined and model.get('resource_type') == 'unit_test') %}
 {% endmacro %}

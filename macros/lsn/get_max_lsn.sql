@@ -1,9 +1,10 @@
-{#- The high end of all validity intervals: the last published LSN; none before the first. A value
-    at run time. -#}
+{#- The high end of all validity intervals: the last published LSN; none before the first, and all zeros
+    where the model is only looked at (compile, docs, --empty). A value at run time. -#}
 {% macro get_max_lsn() %}
     {% do dbt_cdc._declare_state() %}
     {% if not execute %}
         {% do return(dbt_cdc._zero_lsn()) %}
     {% endif %}
-    {% do return(dbt_cdc._published_state().high_end) %}
+    {% set high_end = dbt_cdc._published_state().high_end %}
+    {% do return(high_end if high_end or dbt_cdc._is_asked() else dbt_cdc._zero_lsn()) %}
 {% endmacro %}

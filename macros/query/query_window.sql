@@ -31,8 +31,16 @@
     {% endif %}
     {% set instance = dbt_cdc._find_published(capture_instance) %}
     {% set window = dbt_cdc._function_window(function, instance) %}
-    {% do window.update(instance=instance, relation=ref(instance.model), option_sql=none) %}
+    {% do window.update(
+        instance=instance, relation=dbt_cdc._change_table_to_read(instance), option_sql=none) %}
     {% do return(window) %}
+{% endmacro %}
+
+
+{#- The target's own, whose bounds the query checks: never one that `--defer` finds elsewhere. -#}
+{% macro _change_table_to_read(instance) %}
+    {% set relation = ref(instance.model) %}
+    {% do return(relation if dbt_cdc._is_unit_test() else instance.relation) %}
 {% endmacro %}
 
 
@@ -40,9 +48,7 @@
     the bounds that check the query do not know it. -#}
 {% macro _find_published(capture_instance) %}
     {% set instance = dbt_cdc._find_instance(capture_instance) %}
-    {% set is_asked = flags.WHICH not in ['compile', 'generate', 'list', 'parse'] %}
-    {% if is_asked and not dbt_cdc._is_unit_test()
-        and instance.name | lower not in dbt_cdc._known_intervals() %}
+    {% if dbt_cdc._is_asked() and instance.name | lower not in dbt_cdc._known_intervals() %}
         {% do exceptions.raise_compiler_error(dbt_cdc._unpublished_text(instance.name)) %}
     {% endif %}
     {% do return(instance) %}

@@ -2,6 +2,11 @@
     error. The bounds are literals of a view, so the check is decided while the query is planned
     and costs nothing when it runs (docs/decisions/0002). -#}
 {% macro _validity_guard(window) -%}
+    {%- if (flags.EMPTY or dbt_cdc._is_unit_test())
+        and load_cached_relation(dbt_cdc._validity_intervals()) is none -%}
+    (select 1 as nothing_is_published)
+    where false
+    {%- else -%}
     {{ dbt_cdc._validity_intervals() }}
     where
         capture_instance = {{ dbt_cdc._literal(window.capture_instance) }}
@@ -15,6 +20,7 @@
                 dbt_cdc._time_checks(window) if window.by_time else dbt_cdc._lsn_checks(window), 8) }}
             else false
         end
+    {%- endif -%}
 {%- endmacro %}
 
 

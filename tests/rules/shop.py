@@ -38,7 +38,10 @@ TRACKED = TrackedTable("dbo", "items", (("id", "int"), ("code", "string")), ("id
 # What a source table's records in the log tell; notes has no DDL record.
 DDL_COLUMNS = [{"name": "id", "type": "int"}, {"name": "qty", "type": "nvarchar(20)"}]
 IMAGE_COLUMNS = {"id": "BIGINT", "text": "STRING", "price": "DECIMAL(3,1)", "none": "VOID"}
-THERE = ("raw_log", "validity_intervals", "change_tracking_versions")
+THERE = (
+    "raw_log", "validity_intervals", "change_tracking_versions",
+    *(f"{instance.capture_instance}_ct" for instance in INSTANCES),
+)  # fmt: skip
 NOTES_OF_RUNS = ("scan_sessions", "dm_cdc_errors")
 ASK = """
 {% macro ask(calls) %}

@@ -35,11 +35,11 @@ from reference.strategies import TABLES, HostileLog, Injected, make_log, spoil
 
 pytestmark = pytest.mark.slow  # the runs of the fixture `captured`
 
-NUMBERS, MOST_STEPS, BATCHES = range(400), 140, 3
-WINDOWS = 150  # of each instance
+NUMBERS, MOST_STEPS, BATCHES = range(300), 100, 3
+WINDOWS = 100  # of each instance
 MARGIN = 30  # change rows on both sides of a window that the reference looks at in vain
 FOLLOWED = {"dbo_items": "replica", "dbo_p_pairs": "history"}  # instance -> its consumer
-SPOILED, MOST_SPOILED_STEPS = range(400), 60
+SPOILED, MOST_SPOILED_STEPS = range(300), 60
 REFUSAL = "cast(raise_error('an image has to be read with care') as int)"
 PLACE = re.compile(r"CDC 22859: bad log record of table (\S+), column (.+?), lsn (\S+): ")
 KEYED = [instance for instance in INSTANCES if instance.index_columns]

@@ -10,7 +10,6 @@ import pytest
 from harness import Project
 from reference.change_tracking import ChangeTracking, TrackedTable
 from reference.log import UTC
-from statements import dying_at, is_write, recorded
 from tracking import Tracking, TrackingWriter, with_masks
 
 pytestmark = pytest.mark.slow
@@ -174,38 +173,3 @@ def test_g38_what_a_flush_prints(story: Story) -> None:
         "The value returned by safe_cleanup_version() is 8.",
         "Deleted 0 rows from syscommittab.",
     ]
-
-
-@pytest.mark.soak
-def test_a_cleanup_that_dies_anywhere_is_finished_by_the_next(
-    make_project: Callable[..., Project],
-) -> None:
-    """And what readers may still ask for is whole in between."""
-    story = Story(make_project)
-    story.run([0, 1, 2, 3])
-    story.tracking.operation("set_change_tracking", change_retention="1 hour")
-    with recorded() as statements:
-        story.tracking.operation("change_tracking_cleanup")
-    story.reference.clean_up(timedelta(hours=1))
-    writes = sum(map(is_write, statements))
-    assert writes >= 8  # two updates, view, two tables, hardened version, syscommittab, history
-    for number in range(1, writes + 1):
-        story.run([24 * number + hour for hour in (0, 0.1, 2, 2.1)])
-        left = iter(range(number - 1))
-        with dying_at(lambda _, left=left: next(left, None) is None):
-            assert not story.tracking.project.dbt(
-                "run-operation", "change_tracking_cleanup"
-            ).success
-        for table in TABLES:
-            low = story.tracking.value(f"change_tracking_min_valid_version('{table.table}')")
-            story.reference.min_valid[table.table] = max(
-                low, story.reference.min_valid[table.table]
-            )
-        story.check()
-        story.tracking.operation("change_tracking_cleanup")
-        invalid = story.reference.clean_up(timedelta(hours=1))
-        assert story.settings() == (invalid, invalid)
-        assert min(story.commits()) == invalid + 1
-        for name, versions in story.kept().items():
-            assert min(versions, default=invalid + 1) > invalid, name
-        story.check()

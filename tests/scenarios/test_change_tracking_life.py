@@ -13,7 +13,7 @@ from harness import Project
 from reference.capture import CaptureInstance
 from reference.change_tracking import ChangeTracking, TrackedTable
 from reference.log import UTC
-from statements import dying_at, fault_at, is_write, recorded
+from statements import dying_at
 from tracking import Tracking, TrackingWriter, tracked_models, with_masks
 
 pytestmark = pytest.mark.slow
@@ -216,16 +216,6 @@ def test_any_log_any_baseline_any_cleanup(make_project: Callable[..., Project], 
             check(story.tracking, story.reference, step=5)
 
 
-def contents(tracking: Tracking) -> dict[str, list[str]]:
-    """Everything that must not depend on how the runs went."""
-    tables = ["change_tracking_dbo_items", "change_tracking_dbo_notes", "syscommittab"]
-    tables += ["change_tracking_versions", "change_tracking_tables"]
-    return {
-        table: sorted(map(repr, tracking.sql(f"select * from {{schema}}.{table}")))
-        for table in tables
-    }
-
-
 @pytest.mark.soak
 def test_first_runs_that_die_after_every_new_write(make_project: Callable[..., Project]) -> None:
     story = Shuffled(make_project, 7)
@@ -241,35 +231,3 @@ def test_first_runs_that_die_after_every_new_write(make_project: Callable[..., P
     assert is_complete
     story.reference.follow(story.writer.records)
     check(story.tracking, story.reference, step=3)
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("kind", ["dies", "fails", "answer is lost"])
-def test_any_write_of_a_later_run_fails(make_project: Callable[..., Project], kind: str) -> None:
-    """No reader sees a part of the window, and the next run leaves what one good run would have."""
-    story = Shuffled(make_project, 7)
-    story.commits(3)
-    story.tracking.land(story.writer.new())
-    story.tracking.run()
-    story.commits(2)
-    story.tracking.land(story.writer.new())
-    with recorded() as statements:
-        story.tracking.run()
-    for number in range(1, sum(map(is_write, statements)) + 1):
-        before = story.tracking.value("change_tracking_current_version()")
-        story.commits(1)
-        story.tracking.land(story.writer.new())
-        with fault_at(kind, number):
-            story.tracking.project.dbt("run")
-        now = story.tracking.value("change_tracking_current_version()")
-        assert now in (before, before + 1), (kind, number)
-        story.tracking.run()
-        story.reference.follow(story.writer.records)
-        current = story.tracking.value("change_tracking_current_version()")
-        assert current == story.reference.current_version, (kind, number)
-    check(story.tracking, story.reference, step=7)
-    found = contents(story.tracking)
-    once = Tracking(make_project, [ITEMS, NOTES])
-    once.land(story.writer.records)
-    once.run()
-    assert contents(once) == found

@@ -267,6 +267,70 @@ def within_retention(capturing: Capture, **variables: int) -> bool:
     ).success
 
 
+@pytest.fixture(scope="module")
+def held(make_project: Callable[..., Project]) -> tuple[Capture, Writer]:
+    """A replica that has read one row."""
+    capturing = Capture(
+        make_project, [ITEMS, LINES], models={"items.sql": replica("dbo_items")},
+        vars={"cdc_persistent_functions": False},
+    )  # fmt: skip
+    writer = Writer()
+    capturing.land(writer.commit("items", after={"id": 1, "name": "one"}))
+    capturing.run()
+    return capturing, writer
+
+
+def test_an_update_that_is_taken_back_is_not_written(held: tuple[Capture, Writer]) -> None:
+    capturing, writer = held
+    one, two = {"id": 1, "name": "one"}, {"id": 1, "name": "two"}
+    capturing.land(writer.commit("items", "UPDATE", before=one, after=two))
+    capturing.land(writer.commit("items", "UPDATE", before=two, after=one))
+    capturing.run()
+    commits = capturing.sql("describe history {schema}.items")
+    assert [c.operation for c in commits] == ["CREATE OR REPLACE TABLE AS SELECT"]
+    assert consumers(capturing)["items", "dbo_items"].last_lsn == int_to_lsn(writer.lsn)
+
+
+def test_cleanup_holds_what_a_consumer_has_not_read(held: tuple[Capture, Writer]) -> None:
+    capturing, writer = held
+    read, unread = int_to_lsn(writer.lsn), int_to_lsn(writer.lsn + 3)
+    capturing.land(writer.commit("items", after={"id": 2, "name": "two"}))
+    for n in range(4):
+        capturing.land(writer.commit("lines", after={"id": n, "n": n}))
+    capturing.run("--exclude", "items")
+    row = consumers(capturing)["items", "dbo_items"]
+    assert (row.last_lsn, row.lag_lsn, row.lag_transactions) == (read, 15, 5)
+    assert operation(capturing, "change_job", job_type="cleanup", retention=1).success
+    result = operation(capturing, "cleanup")
+    assert f"items has consumed dbo_items up to {read}" in result.output
+    intervals = capturing.sql("select * from {schema}.validity_intervals")
+    lows = {row.capture_instance: row.low_end for row in intervals}
+    assert lows["dbo_items"] == unread < lows["dbo_lines"]
+
+
+def test_a_consumer_that_was_held_too_long_starts_over(held: tuple[Capture, Writer]) -> None:
+    capturing, _ = held
+    read = consumers(capturing)["items", "dbo_items"].last_lsn
+    few = {"cdc_consumer_hold_minutes": 2}
+    result = capturing.project.dbt("run-operation", "cleanup", vars=few)
+    assert "which is held no longer" in result.output
+    (error,) = capturing.sql("select error_message from {schema}.dm_cdc_errors")
+    assert "items has consumed dbo_items up to" in error.error_message
+    text = capturing.project.dbt("run").messages["items"].message
+    assert f"CDC 313: items has consumed up to {read}" in text
+    assert "reset_consumer --args '{consumer: items}'" in text
+    assert "\tat " not in text
+    assert [row.id for row in capturing.sql("select id from {schema}.items")] == [1]
+    assert consumers(capturing)["items", "dbo_items"].is_stale
+    assert (
+        "Nothing is changed yet" in operation(capturing, "reset_consumer", consumer="items").output
+    )
+    assert operation(capturing, "reset_consumer", consumer="items", dry_run=False).success
+    capturing.run()
+    assert not any(row.is_stale for row in consumers(capturing).values())
+
+
+@pytest.mark.soak
 def test_cdc_consumers_tells_who_has_consumed_how_far(shop: tuple[Capture, Writer]) -> None:
     capturing, writer = shop
     found = consumers(capturing)
@@ -301,6 +365,7 @@ def test_cdc_consumers_tells_who_has_consumed_how_far(shop: tuple[Capture, Write
     assert len(capturing.sql("select * from {schema}.feed")) == 4
 
 
+@pytest.mark.soak
 def test_a_run_without_news_writes_nothing(shop: tuple[Capture, Writer]) -> None:
     capturing, _ = shop
     with recorded() as statements:
@@ -308,7 +373,8 @@ def test_a_run_without_news_writes_nothing(shop: tuple[Capture, Writer]) -> None
     assert [sql for sql in statements if is_write(sql)] == []
 
 
-def test_unchanged_rows_are_not_written(shop: tuple[Capture, Writer]) -> None:
+@pytest.mark.soak
+def test_unchanged_rows_are_not_written_anywhere(shop: tuple[Capture, Writer]) -> None:
     """An update that is taken back, and a row that is deleted and comes again."""
     capturing, writer = shop
     one = {"id": 1, "name": "one"}
@@ -327,6 +393,7 @@ def test_unchanged_rows_are_not_written(shop: tuple[Capture, Writer]) -> None:
     assert [tuple(row) for row in names] == [*ended, ("one", True)]
 
 
+@pytest.mark.soak
 def test_cleanup_holds_what_is_unread_and_a_quiet_table_is_never_stale(
     shop: tuple[Capture, Writer],
 ) -> None:
@@ -366,6 +433,7 @@ def test_cleanup_holds_what_is_unread_and_a_quiet_table_is_never_stale(
     assert not any(row.is_stale for row in consumers(capturing).values())
 
 
+@pytest.mark.soak
 def test_a_consumer_that_comes_too_late_starts_over(shop: tuple[Capture, Writer]) -> None:
     capturing, writer = shop
     behind = consumers(capturing)["items", "dbo_items"].last_lsn
@@ -409,6 +477,7 @@ def test_a_consumer_that_comes_too_late_starts_over(shop: tuple[Capture, Writer]
     capturing.project.ok("test", *NO_RETENTION)
 
 
+@pytest.mark.soak
 def test_the_maximum_hold(shop: tuple[Capture, Writer]) -> None:
     """What nobody reads for too long goes, and everybody hears of it."""
     capturing, writer = shop

@@ -371,9 +371,11 @@ def test_arguments_are_checked(make_project):
         "tables": ("types={'t': {'a': 'date'}}", "'schema.table'"),
         "before": ("before_images={'public.t': 'all'}", "allowed: 'key'"),
     }
+    project = make_project(models={"sources.yml": SOURCE})
     for arguments, message in wrong.values():
         body = f"{{{{ dbt_cdc.debezium_log(source('kafka', 'landed'), {arguments}) }}}}"
-        result = make_project(models={"log.sql": body, "sources.yml": SOURCE}).dbt("parse")
+        project.write("models/log.sql", body)
+        result = project.dbt("parse")
         assert not result.success and message in result.output
 
 

@@ -70,10 +70,11 @@ def test_consumers_that_die_after_any_write(consumers: Consumers) -> None:
         assert consumers.contents() == consumers.steps.end, f"died after write {number}"
 
 
-@pytest.mark.parametrize("kind", FAULTS)
-def test_any_write_of_consumers(consumers: Consumers, kind: str) -> None:
+def check_faults(consumers: Consumers, *kinds: str) -> None:
+    """Each write of each consumer fails, the kinds in turn."""
     known = [consumers.go_to_each(number) for number in range(consumers.most + 1)]
     for number in range(1, consumers.most + 1):
+        kind = kinds[number % len(kinds)]
         consumers.go_to(0)
         with fault_of_each_node(kind, number):
             result = consumers.project.dbt(*consumers.command)
@@ -82,3 +83,13 @@ def test_any_write_of_consumers(consumers: Consumers, kind: str) -> None:
         if consumers.contents() not in known:
             consumers.run()
             assert consumers.contents() == consumers.steps.end, (kind, number)
+
+
+def test_each_write_of_consumers_that_fails_or_loses_its_answer(consumers: Consumers) -> None:
+    check_faults(consumers, *FAULTS)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("kind", FAULTS)
+def test_every_write_of_consumers(consumers: Consumers, kind: str) -> None:
+    check_faults(consumers, kind)

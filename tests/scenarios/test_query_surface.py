@@ -269,7 +269,7 @@ def test_windows_by_time(
     low_time = NOON - timedelta(seconds=19)
     points = [t + timedelta(seconds=d) for t in times[:-1] for d in (0, 0, 1) if t > low_time]
     windows = [(None, None, True), (times[3], times[3], True), (None, times[0], False)]
-    for closed in (True, False, True, False):
+    for closed in (True, False):
         start, end = sorted(rng.sample(points, 2))
         windows += [(start, end, closed), (start, None, closed), (None, end, closed)]
     calls, expected = [], []
@@ -301,7 +301,7 @@ def test_windows_by_time(
             (CODES[n.operation], n.values)
             for n in get_net_changes(kept, ITEMS, *bounds, **limits)
         ])  # fmt: skip
-    assert sum(map(len, expected)) > 200
+    assert sum(map(len, expected)) > 100
     assert [] in expected
     by_macro = rows(story, [macro for macro, _ in calls])
     for (_, function), macro_rows, wanted in zip(calls, by_macro, expected, strict=True):

@@ -462,6 +462,7 @@ def test_the_columns_of_images_where_the_log_has_no_ddl(story: Story) -> None:
     assert "supports_net_changes: true" in result.printed and "images" in result.printed
 
 
+@pytest.mark.soak
 def test_a_late_instance_from_the_log_start_is_as_if_it_had_been_there(story: Story) -> None:
     late = replace(NOTES, capture_instance="notes_late")
     put_models(story.target, [late], capture_from="log_start")
@@ -474,6 +475,7 @@ def test_a_late_instance_from_the_log_start_is_as_if_it_had_been_there(story: St
     assert history(story.target, "notes_late") == history(story.target, "dbo_notes")
 
 
+@pytest.mark.soak
 def test_an_edited_model_is_caught_before_a_row_is_written(story: Story) -> None:
     """All kinds of edits: tests/rules/test_before_a_scan.py."""
     target, edited = story.target, replace(NOTES, columns=(*NOTES.columns, ("extra", "int")))
