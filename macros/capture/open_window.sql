@@ -63,7 +63,8 @@
 
 {#- What there is to do: the window that is open, if any, the one right after the last published position.
     (In a run that others have overtaken there may be later ones, and this one be done already.) Else
-    `log_end`, the last commit of the log that a new one takes in. `touched_tables` have changes in the
+    `log_end`, the last commit of the log that a new one takes in. `has_newer`: there are commits after the
+    open window. `touched_tables` have changes in the
     window. `ends_with_rows`: its last commit surely left rows; `updated_tables`: those that have to be
     asked whether the other transactions did. `schema_changes`: the DDL and TRUNCATE records of captured
     tables. -#}
@@ -71,7 +72,8 @@
     {% set found = dbt_cdc._fetch(dbt_cdc._work_sql(scanned_lsn))[0] %}
     {% do return(dict(
         dbt_cdc._window_of(found, scanned_lsn),
-        log_end=none if found.to_lsn else dbt_cdc._checked_log_end(found, scanned_lsn)
+        log_end=none if found.to_lsn else dbt_cdc._checked_log_end(found, scanned_lsn),
+        has_newer=(found.to_lsn or '0xG') < (found.log_end or '')
     )) %}
 {% endmacro %}
 

@@ -25,6 +25,7 @@
 
 
 {% macro _resolve_scan_window() %}
+    {% do dbt_cdc._check_listed_instances() %}
     {% do dbt_cdc._ensure_state_tables() %}
     {% do dbt_cdc._enter_phase(2) %}
     {% set state = dbt_cdc._published_state() %}
@@ -51,6 +52,7 @@
         {% do dbt_cdc._log_line(
             'scan window: after ' ~ window.previous_lsn ~ ' up to ' ~ window.to_lsn ~ ', '
             ~ window.transactions ~ ' transactions'
+            ~ ('; an earlier run left it open, newer commits wait for the next run' if window.has_newer)
         ) %}
     {% else %}
         {% do dbt_cdc._log_line('nothing to capture after ' ~ window.previous_lsn) %}

@@ -36,6 +36,7 @@
         } %}
         {% do dbt_cdc._capture_instance(node) %}
         {% do print(dbt_cdc._model_files(node, source.origin, file)) %}
+        {% do print('\n# dbt_project.yml: ' ~ dbt_cdc._listing_line(meta.capture_instance)) if not file %}
     {% endif %}
 {% endmacro %}
 

@@ -28,11 +28,16 @@
 {%- endmacro %}
 
 
-{#- Lineage: the change tables that bear the table's name. -#}
+{#- Lineage: the listed change tables, of which any may be the table's; without a list those that bear the
+    table's name. -#}
 {% macro _depend_on_table(source_schema, source_name) %}
+    {% set listed = dbt_cdc._listed_instances() %}
+    {% for name in listed or [] %}
+        {% do ref(name ~ '_ct') %}
+    {% endfor %}
     {% set start = (source_schema ~ '_' ~ source_name) | lower %}
     {% set files = ref.manifest.files if ref.manifest is defined else {} %}
-    {% for path in files %}
+    {% for path in files if listed is none %}
         {% set name = path.lower().replace('\\', '/').split('/')[-1] %}
         {% if name.startswith(start) and name.endswith('_ct.sql') %}
             {% do ref(name[:-4]) %}

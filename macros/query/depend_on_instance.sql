@@ -1,8 +1,14 @@
 {#- Tells dbt while it parses that a model reads an instance's change table. A name that no model of the
-    project bears is left for error 22981: for an unknown `ref` dbt stops the whole project with an
+    project bears (of those that are listed, or that has a file) is left for error 22981: for an unknown `ref` dbt stops the whole project with an
     error of its own, before any macro runs. -#}
 {% macro _depend_on_instance(capture_instance) %}
-    {% do dbt_cdc._depend_on_model((capture_instance or '') | string | lower ~ '_ct') %}
+    {% set name = (capture_instance or '') | string | lower %}
+    {% set listed = dbt_cdc._listed_instances() %}
+    {% if listed is none %}
+        {% do dbt_cdc._depend_on_model(name ~ '_ct') %}
+    {% elif name in listed %}
+        {% do ref(name ~ '_ct') %}
+    {% endif %}
 {% endmacro %}
 
 

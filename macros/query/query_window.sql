@@ -39,8 +39,7 @@
 
 {#- The target's own, whose bounds the query checks: never one that `--defer` finds elsewhere. -#}
 {% macro _change_table_to_read(instance) %}
-    {% set relation = ref(instance.model) %}
-    {% do return(relation if dbt_cdc._is_unit_test() else instance.relation) %}
+    {% do return(ref(instance.model) if dbt_cdc._is_unit_test() else instance.relation) %}
 {% endmacro %}
 
 

@@ -84,3 +84,51 @@ def test_mistakes_in_yaml(mistaken: DbtResult, model: str) -> None:
     assert f"CDC {number}: " in message, message
     assert part in message, message
     assert "\tat " not in message
+
+
+LISTS = {
+    # the variable: what a run says of two sound change tables, one_ct and two_ct
+    ("one",): "CDC 22981: capture instance 'two' of model two_ct is not listed among those that are"
+    " published together: add it in dbt_project.yml: vars: {cdc_capture_instances: [one, two]}",
+    ("one", "Two", "three"): "CDC 22981: var cdc_capture_instances lists 'three', which no model"
+    " captures: add model three_ct",
+    "one": "CDC 22963: var cdc_capture_instances is 'one': give a list: vars:"
+    " {cdc_capture_instances: [one]}",
+}
+
+
+@pytest.mark.parametrize("listed", LISTS, ids=str)
+def test_what_is_captured_is_listed(
+    make_project: Callable[..., Project], listed: str | tuple[str, ...]
+) -> None:
+    project = project_of(make_project, declaration("one_ct", {}), declaration("two_ct", {}))
+    value = listed if isinstance(listed, str) else list(listed)
+    with standing_in({"^create or replace view": [], "^insert into": []}):
+        result = project.dbt("run", "--select", "shop", vars={"cdc_capture_instances": value})
+    said = [message.message for name, message in result.messages.items() if name.endswith("_ct")]
+    assert said or isinstance(listed, str)  # what is no list is known before anything runs
+    for text in said or [result.output]:
+        assert LISTS[listed] in text
+
+
+def test_a_model_depends_on_what_is_listed(make_project: Callable[..., Project]) -> None:
+    """True refs, whatever files there are; of what is not listed, the query itself complains."""
+    project = project_of(make_project, declaration("one_ct", {}), declaration("two_ct", {}))
+    for name, call in {
+        "all_of_one": "get_all_changes('ONE', '0x01', '0x02')",
+        "all_of_none": "get_all_changes('none', '0x01', '0x02')",
+        "across": "changes_across('dbo', 'one', '0x01', '0x02')",
+    }.items():
+        project.write(f"models/{name}.sql", f"select * from {{{{ dbt_cdc.{call} }}}}")
+    variables = {"cdc_capture_instances": ["one", "two"]}
+    result = project.ok(
+        "ls", "--output", "json", "--output-keys", "name depends_on", vars=variables
+    )
+    nodes = [json.loads(line) for line in result.printed.splitlines() if line.startswith("{")]
+    found = {
+        node["name"]: {n.split(".")[-1] for n in node["depends_on"]["nodes"] if "_ct" in n}
+        for node in nodes
+    }
+    assert found["all_of_one"] == {"one_ct"}
+    assert found["all_of_none"] == set()
+    assert found["across"] == {"one_ct", "two_ct"}

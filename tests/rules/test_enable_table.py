@@ -90,6 +90,9 @@ def test_the_files_of_a_table_without_ddl(shop: Shop) -> None:
         "      - {name: id, data_type: bigint}",
         "      - {name: price, data_type: 'decimal(38,18)'}",
         "      - {name: none, data_type: string}",
+        "",
+        "# dbt_project.yml: vars: {cdc_capture_instances: [dbo_heap, dbo_items, dbo_notes, dbo_orders,"
+        " dbo_orders_v2, notes2]}",
     ]
 
 
