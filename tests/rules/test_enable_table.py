@@ -91,8 +91,8 @@ def test_the_files_of_a_table_without_ddl(shop: Shop) -> None:
         "      - {name: price, data_type: 'decimal(38,18)'}",
         "      - {name: none, data_type: string}",
         "",
-        "# dbt_project.yml: vars: {cdc_capture_instances: [dbo_heap, dbo_items, dbo_notes, dbo_orders,"
-        " dbo_orders_v2, notes2]}",
+        "# dbt_project.yml: vars: {cdc_capture_instances: [dbo_heap, dbo_items, dbo_notes,"
+        " dbo_orders, dbo_orders_v2, notes2]}",
     ]
 
 

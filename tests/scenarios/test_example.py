@@ -45,7 +45,7 @@ def test_two_batches_are_captured_and_the_unit_test_passes(
         check_consumers(spark, {1: 3, 2: 5}[batch])
     assert ends == ["0x00000001988078000000", "0x0000000199D8F8000000"]
     kinds = {r.node.resource_type for r in done.result.results}
-    assert {"model", "unit_test", "test"} <= {str(kind) for kind in kinds}
+    assert {"model", "seed", "unit_test", "test"} <= {str(kind) for kind in kinds}
     landed = spark.sql(
         f"select landed_file, count(*) from {SCHEMA}.shop_events group by 1"
     ).collect()
@@ -131,6 +131,8 @@ def ask_analyses(spark: SparkSession, folder: Path, options: list[str], batch_en
     history = found["history_of_one_key"]
     assert {row["__$column_name"] for row in history} > {"status"}
     assert {row["__$operation"] for row in history} >= {2, 4}
+    assert {row.operation_name for row in history} >= {"insert", "update (new values)"}
+    assert found["errors_and_ways_out"] == []
     (lag,) = found["lag"]
     assert lag.high_end == lag.last_commit
     assert lag.seconds_behind_log == 0 < lag.seconds_behind_now
