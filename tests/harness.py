@@ -60,6 +60,8 @@ def start_spark(folder: Path, metastore: str | None = None) -> SparkSession:
     catalog as users have it. Without, the catalog is Spark's own in memory, and Delta writes its
     log without links, for which Hadoop starts a process each: a sixth of the time. One per process.
     """
+    for name in ("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"):  # of whom has started us
+        os.environ.pop(name, None)
     os.environ.setdefault("DBT_CDC_HOME", str(folder))  # for Spark's log
     options = f"-Dlog4j2.configurationFile={PACKAGE}/profiles/log4j2.properties"
     options += f" -Dderby.system.home={folder} -Dderby.stream.error.file=/dev/null"

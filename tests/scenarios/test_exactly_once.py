@@ -141,7 +141,7 @@ def test_overtaken_by_the_next_window(later: Later) -> None:
 @pytest.mark.soak
 def test_first_runs_that_die_after_every_write(make_project: Callable[..., Project]) -> None:
     """Each run dies after the first write that no run before it has done."""
-    story, done = Story(make_project, vars=PLAIN), set[str]()
+    story, done = Story(make_project, vars=PLAIN, fresh=True), set[str]()
     story.land()
     for _ in range(40):
         with dying_at(lambda sql, done=done: sql not in done) as writes:

@@ -105,3 +105,15 @@ def test_the_package_has_no_duplicate_names() -> None:
             continue
         text = path.read_text(encoding="utf-8")
         assert "{% macro " in text or "{% materialization " in text, path
+
+
+def test_the_example_leaves_models_of_the_same_names_alone(
+    make_project: Callable[..., Project],
+) -> None:
+    """Neither its data tests nor those of its seeds attach themselves to them."""
+    names = [path.stem for path in (PACKAGE / "models" / "example").glob("*.sql")]
+    project = make_project(models={f"{name}.sql": "select 1 as id" for name in names})
+    for path in (PACKAGE / "seeds").glob("*.csv"):
+        project.write(f"seeds/{path.name}", path.read_text(encoding="utf-8"))
+    listed = project.ok("ls", "--resource-type", "test", "--output", "name").printed.split()
+    assert listed == ["dbt_cdc_last_scan_succeeded_dm_cdc_log_scan_sessions_"]
