@@ -113,14 +113,15 @@
 {%- endmacro %}
 
 
-{#- The post-hook that new_changes gives to its model: where the write has not moved its bookmarks itself. -#}
+{#- The post-hook that new_changes gives to its model: moves its bookmarks where the write has not, and drops
+    those of instances that it reads no more, which a run that died here has left. -#}
 {% macro _move_bookmarks() %}
     {% do dbt_cdc._declare_state() %}
     {% set consumer = dbt_cdc._consumer_at_work() %}
-    {% if consumer.is_open %}
-        {% if not consumer.is_moved %}
-            {% do run_query(dbt_cdc._move_bookmarks_sql(consumer)) %}
-        {% endif %}
+    {% if consumer.is_open and not consumer.is_moved %}
+        {% do run_query(dbt_cdc._move_bookmarks_sql(consumer)) %}
+    {% endif %}
+    {% if consumer.windows %}
         {% do dbt_cdc._drop_other_bookmarks(consumer) %}
     {% endif %}
 {% endmacro %}

@@ -274,6 +274,7 @@ def read(report: ModuleType, project: Project) -> dict[str, Any]:
     return report.read_data(report.Dbt(options), 2000)
 
 
+@pytest.mark.slow
 def test_a_project_that_has_not_run(report: ModuleType, captured: Capture) -> None:
     data = read(report, captured.project)
     assert data["schema"] == captured.schema
