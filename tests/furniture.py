@@ -3,7 +3,7 @@
 A first run makes all state tables, which takes longer than what most tests are about. Here a
 schema gets them once; a project takes it, and gives it back when its tests are over. Going back
 means that a Delta table's log is written anew, a few small files, which takes hundredths of a
-second; data files are never deleted.
+second; data files are never deleted. (A table of Parquet files gets them all anew.)
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 
 METADATA = Path(__file__).parents[1] / "models" / "metadata"
 COMMIT = re.compile(r"(\d{20})\.json")
-Log = dict[str, bytes]  # the files of a Delta table's log
+Log = dict[str, bytes]  # the files of a Delta table's log, or those of a Parquet table
 # Views that runs replace; all others have the same text at any time.
 LITERAL_VIEWS = ("validity_intervals", "change_tracking_versions")
 
@@ -34,7 +34,8 @@ class Saved:
 
 
 class Schema:
-    """A schema of the test's Spark whose tables are Delta tables in the warehouse."""
+    """A schema of the test's Spark whose tables are Delta tables, or Parquet files, in the
+    warehouse."""
 
     def __init__(self, spark: SparkSession, name: str) -> None:
         self.spark, self.name = spark, name
@@ -47,10 +48,17 @@ class Schema:
         for name, columns in state_tables().items():
             self.spark.sql(f"create table {self.name}.{name} ({columns}) using delta")
 
+    def is_delta(self, table: str) -> bool:
+        """Whether it is a Delta table; the others are Parquet."""
+        return (self.folder / table / "_delta_log").is_dir()
+
+    def files(self, table: str) -> Path:
+        """The folder that says what is in a table: the log of a Delta table, the data of others."""
+        return self.folder / table / ("_delta_log" if self.is_delta(table) else "")
+
     def log(self, table: str) -> Log:
         """The log of a table."""
-        folder = self.folder / table / "_delta_log"
-        return {file.name: file.read_bytes() for file in folder.iterdir() if file.is_file()}
+        return {f.name: f.read_bytes() for f in self.files(table).iterdir() if f.is_file()}
 
     def save(self) -> Saved:
         """What there is now."""
@@ -86,13 +94,16 @@ class Schema:
 
     def go_back(self, table: str, log: Log) -> None:
         """A table as it was when it had this log."""
-        folder = self.folder / table / "_delta_log"
+        folder = self.files(table)
         for file in list(folder.iterdir()):
             if file.is_file() and log.get(file.name) != file.read_bytes():
                 file.unlink()
         for name, content in log.items():
             if not (folder / name).exists():
                 (folder / name).write_bytes(content)
+        if not self.is_delta(table):
+            self.spark.sql(f"refresh table {self.name}.{table}")
+            return
         java = self.spark.sparkContext._gateway.jvm
         path = java.org.apache.hadoop.fs.Path(str(self.folder / table))
         java.org.apache.spark.sql.delta.DeltaLog.invalidateCache(self.spark._jsparkSession, path)

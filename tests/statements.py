@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 WRITES = re.compile(
     r"(insert|create|begin|delete|update|merge|drop|alter|truncate|replace)\b", re.I
 )
+WRITTEN = re.compile(r"(?:into|update|delete from|table if not exists|replace view)\s+(\S+)", re.I)
 LSN = re.compile(r"0x[0-9A-F]{20}")
 OF_THIS_RUN = re.compile(r"'[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}'|timestamp'[^']*'|\b\d{9}\b")
 
@@ -33,6 +34,11 @@ def is_write(sql: str) -> bool:
 def as_any_run_writes(sql: str) -> str:
     """A statement without the session's number, its invocation and its times."""
     return OF_THIS_RUN.sub("?", without_comment(sql))
+
+
+def written_by(sql: str) -> tuple[str, ...]:
+    """The tables and views that a statement writes."""
+    return tuple(sorted(set(WRITTEN.findall(sql))))
 
 
 class Killed(DbtRuntimeError):
@@ -122,26 +128,6 @@ def before_write(number: int, meanwhile: Callable[[], None]) -> Iterator[None]:
         yield
 
 
-@contextlib.contextmanager
-def fault_of_each_node(kind: str, number: int) -> Iterator[None]:
-    """The `number`-th write of each node 'fails', or its 'answer is lost'."""
-    writes: Counter[str] = Counter()
-
-    def execute(sql: str, go: Callable[[], Any]) -> Any:
-        node = node_of(sql)
-        if not is_write(sql):
-            return go()
-        writes[node] += 1
-        if writes[node] != number:
-            return go()
-        if kind == "answer is lost":
-            go()
-        raise Killed("this statement failed")
-
-    with around_statements(execute):
-        yield
-
-
 def node_of(sql: str) -> str:
     """The node for which dbt sends a statement, by the comment before it."""
     comment = re.search(r'"node_id": "([^"]+)"', sql)
@@ -154,6 +140,32 @@ def fault_at(kind: str, number: int) -> contextlib.AbstractContextManager[list[s
         left = iter(range(number - 1))
         return dying_at(lambda sql: next(left, None) is None)
     return failing_at(number, executed=kind == "answer is lost")
+
+
+@contextlib.contextmanager
+def fault_at_new(kind: str, done: set[str], *, of_each_node: bool = False) -> Iterator[list[str]]:
+    """As `fault_at`, at the first write (of each node) that is not in `done`, to which it is added;
+    later ones fail. Gives those writes."""
+    tried: dict[str, str] = {}
+    writes: list[str] = []
+
+    def execute(sql: str, go: Callable[[], Any]) -> Any:
+        node = node_of(sql) if of_each_node else ""
+        write = as_any_run_writes(sql)
+        is_new = is_write(sql) and write not in done
+        if node in tried and (is_new or kind == "dies"):
+            raise Killed("killed")
+        if not is_new:
+            return go()
+        tried[node] = write
+        writes.append(write)
+        done.add(write)
+        if kind != "fails":
+            go()
+        raise Killed("this statement failed")
+
+    with around_statements(execute):
+        yield writes
 
 
 def replay(spark: SparkSession, statements: list[str]) -> None:

@@ -8,6 +8,7 @@ two statements really overlap, the tests with threads show.
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable
 from typing import Any
@@ -15,12 +16,13 @@ from typing import Any
 from furniture import LITERAL_VIEWS, Saved, Schema, changed_rows
 from harness import Project
 from pyspark.sql import SparkSession
-from statements import as_any_run_writes, fault_at, is_write, recorded
+from statements import as_any_run_writes, fault_at, fault_at_new, is_write, recorded, written_by
 
 Contents = dict[str, list[dict[str, Any]]]
 # What a run tells of itself; each run adds to it, and nobody's changes depend on it.
 OF_RUNS = {"scan_sessions", "scan_progress", "dm_cdc_errors", "observed_columns"}
-FAULTS = ["fails", "answer is lost"]
+KNOWN: dict[Any, list[dict[str, Any]]] = {}  # table, columns and log -> its rows
+FAULTS = ["answer is lost", "fails", "dies"]
 PLAIN = {"cdc_persistent_functions": False}
 CAPTURED = {
     "dbo_items_ct": "*",
@@ -78,16 +80,27 @@ class Steps:
 
 
 def contents(project: Project, tables: dict[str, str]) -> Contents:
-    """The rows of tables, {table: columns}, in one query."""
-    rows = project.sql(" union all ".join(
-        f"select '{table}' as name, to_json(struct(*), map('ignoreNullFields', 'false')) as text"
-        f" from (select {columns} from {{schema}}.{table})"
-        for table, columns in tables.items()
-    ))  # fmt: skip
-    found: Contents = {table: [] for table in tables}
-    for row in sorted(rows):
-        found[row.name].append(json.loads(row.text))
-    return found
+    """The rows of tables, {table: columns}. What a Delta table's log holds has been read once, and is
+    not read again."""
+    schema, found, asked = project.furnished, Contents(), {}
+    for table, columns in tables.items():
+        log = schema.log(table) if schema.is_delta(table) else None
+        key = (table, columns, frozenset(log.items())) if log else None
+        if key in KNOWN:
+            found[table] = KNOWN[key]
+        else:
+            asked[table] = key
+    if asked:
+        rows = project.sql(" union all ".join(
+            f"select '{table}' as name, to_json(struct(*), map('ignoreNullFields', 'false')) as text"
+            f" from (select {tables[table]} from {{schema}}.{table})"
+            for table in asked
+        ))  # fmt: skip
+        for table, key in asked.items():
+            found[table] = [json.loads(text) for name, text in sorted(rows) if name == table]
+            if key:
+                KNOWN[key] = found[table]
+    return {table: found[table] for table in tables}
 
 
 def changed(schema: Schema, saved: Saved) -> set[str]:
@@ -104,7 +117,10 @@ def changed(schema: Schema, saved: Saved) -> set[str]:
 
 class Work:
     """A command that has work to do, its steps, and `tables`: all that must not depend on how it
-    went (and the window that is open)."""
+    went (and the window that is open). Its nodes are `independent` where each of them writes what no other
+    reads."""
+
+    independent = False
 
     def __init__(
         self, project: Project, tables: dict[str, str], *command: str, is_whole: bool = True
@@ -130,9 +146,16 @@ class Work:
         self.steps.go_to(number)
         return self.check()
 
-    def check_deaths(self) -> list[str]:
-        """It dies after any of its writes, and is done again: all is as if it had not died. Gives
-        the writes of the second ones that the first one does not have."""
+    def check_deaths(self) -> None:
+        """It dies after any of its writes, and others do them again: what is done changes nothing more, so
+        all is as if it had not died."""
+        for number in range(len(self.steps.writes) + 1):
+            self.go_to(number)
+            assert self.steps.repeat(number) == set(), f"died after write {number}"
+
+    def check_each_death(self) -> list[str]:
+        """The same with real runs after each write. Gives the writes of the second ones that the first
+        one does not have."""
         known, others = set(map(as_any_run_writes, self.steps.writes)), []
         for number in range(len(self.steps.writes)):
             self.go_to(number)
@@ -143,8 +166,26 @@ class Work:
         return others
 
     def check_faults(self, *kinds: str) -> None:
-        """Each write fails before or after it is executed, the kinds in turn, and dbt goes on with
-        what it can. What is left is as after a death, or the next run mends it."""
+        """Each run goes on where the one before it was stopped, and comes to the next write, which fails
+        before or after it is executed, or after which it dies, the kinds in turn. The last run comes to
+        the end, and all is as if there had been no other."""
+        self.go_to(0)
+        done: set[str] = set()
+        for kind in itertools.cycle(kinds):
+            with fault_at_new(kind, done, of_each_node=self.independent) as tried:
+                result = self.project.dbt(*self.command)
+            self.check()
+            if not tried:
+                break
+            assert not result.success, (kind, tried)
+            assert "\tat " not in result.output
+        assert result.success, result.output
+        assert set(map(written_by, done)) >= set(map(written_by, self.steps.writes))
+        assert self.contents() == self.steps.end
+
+    def check_each_fault(self, *kinds: str) -> None:
+        """Each write of a run from the start, the kinds in turn, and dbt goes on with what it can. What is
+        left is as after a death, or the next run mends it."""
         count = len(self.steps.writes)
         known = [self.go_to(number) for number in range(count + 1)]
         for number in range(1, count + 1):

@@ -61,7 +61,7 @@ class Tracking(Capture):
         """As in any project; the log has a column for contexts."""
         self.project.clear()
         ddl = f"{LOG_DDL}, change_tracking_context string"
-        self.sql(f"create table {{schema}}.landed ({ddl}) using delta")
+        self.sql(f"create table {{schema}}.landed ({ddl}) using parquet")
 
     def land(self, records: Iterable[LogRecord]) -> None:
         """Appends records to the log."""

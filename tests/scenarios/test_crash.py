@@ -86,8 +86,7 @@ def test_a_bad_record_keeps_the_window_open(story: Story) -> None:
     before = story.published()
     story.land()
     note = next(r for r in reversed(story.records) if r.source_name == "notes")
-    table = "{schema}.landed"
-    story.capture.sql(f"update {table} set after_image = '{{\"text\"' where lsn = '{note.lsn}'")
+    story.capture.amend(note.lsn, after_image='{"text"')
     result = story.capture.project.dbt("run")
     assert not result.success
     assert result.messages["dbo_items_ct"].status == "success"
@@ -98,9 +97,7 @@ def test_a_bad_record_keeps_the_window_open(story: Story) -> None:
     assert story.published() == before
     story.check_published_part()
     window = story.capture.sql("select max(window_to_lsn) as lsn from {schema}.scan_transactions")
-    story.capture.sql(
-        f"update {table} set after_image = '{note.after_image}' where lsn = '{note.lsn}'"
-    )
+    story.capture.amend(note.lsn, after_image=note.after_image)
     first = list(story.records)
     story.land()
     story.capture.run()

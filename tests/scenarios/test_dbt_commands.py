@@ -57,9 +57,7 @@ def test_build_recovers_from_a_failed_scan(shop: Capture) -> None:
     shop.land(insert(1, '{"id": "bad"}'))
     assert not shop.project.dbt("build").success
     before = published(shop)
-    shop.sql(
-        "update {schema}.landed set after_image = '{\"id\": 1}' where lsn = '0x" + "0" * 19 + "3'"
-    )
+    shop.amend(int_to_lsn(3), after_image='{"id": 1}')
     failed = shop.project.dbt("build")
     assert "last_scan_succeeded" in failed.output
     assert published(shop) > before

@@ -54,17 +54,22 @@ def cleanup(make_project: Callable[..., Project]) -> Cleanup:
 
 def test_a_cleanup_that_dies_after_any_write_is_finished_by_the_next(cleanup: Cleanup) -> None:
     assert len(cleanup.steps.writes) >= 5  # low ends, view, two tables, lsn_time_mapping
-    cleanup.check_deaths()
+    cleanup.check_faults("dies")
 
 
 def test_each_write_of_a_cleanup_that_fails_or_loses_its_answer(cleanup: Cleanup) -> None:
-    cleanup.check_faults(*FAULTS)
+    cleanup.check_faults("answer is lost", "fails")
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("kind", FAULTS)
 def test_every_write_of_a_cleanup(cleanup: Cleanup, kind: str) -> None:
-    cleanup.check_faults(kind)
+    cleanup.check_each_fault(kind)
+
+
+@pytest.mark.soak
+def test_every_death_of_a_cleanup(cleanup: Cleanup) -> None:
+    cleanup.check_each_death()
 
 
 @pytest.mark.parametrize("most", [1, pytest.param(99, marks=pytest.mark.soak)])

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from harness import Project
-from statements import fault_of_each_node, is_write, node_of, recorded
+from statements import is_write, node_of, recorded
 from steps import FAULTS, PLAIN, Contents, Work
 from story import Story
 
@@ -31,6 +31,8 @@ CONSUMED = {
 
 class Consumers(Work):
     """A replica, a history and an incremental model before changes that they have not read."""
+
+    independent = True
 
     def __init__(self, make_project: Callable[..., Project]) -> None:
         story = Story(make_project, vars=PLAIN, models=CONSUMERS)
@@ -64,32 +66,22 @@ def consumers(make_project: Callable[..., Project]) -> Consumers:
 
 def test_consumers_that_die_after_any_write(consumers: Consumers) -> None:
     assert consumers.steps.end != consumers.before
+    consumers.check_faults("dies")
+
+
+def test_each_write_of_consumers_that_fails_or_loses_its_answer(consumers: Consumers) -> None:
+    consumers.check_faults("answer is lost", "fails")
+
+
+@pytest.mark.soak
+def test_every_death_of_consumers(consumers: Consumers) -> None:
     for number in range(consumers.most):
         consumers.go_to_each(number)
         consumers.run()
         assert consumers.contents() == consumers.steps.end, f"died after write {number}"
 
 
-def check_faults(consumers: Consumers, *kinds: str) -> None:
-    """Each write of each consumer fails, the kinds in turn."""
-    known = [consumers.go_to_each(number) for number in range(consumers.most + 1)]
-    for number in range(1, consumers.most + 1):
-        kind = kinds[number % len(kinds)]
-        consumers.go_to(0)
-        with fault_of_each_node(kind, number):
-            result = consumers.project.dbt(*consumers.command)
-        assert not result.success, (kind, number)
-        assert "\tat " not in result.output
-        if consumers.contents() not in known:
-            consumers.run()
-            assert consumers.contents() == consumers.steps.end, (kind, number)
-
-
-def test_each_write_of_consumers_that_fails_or_loses_its_answer(consumers: Consumers) -> None:
-    check_faults(consumers, *FAULTS)
-
-
 @pytest.mark.soak
 @pytest.mark.parametrize("kind", FAULTS)
 def test_every_write_of_consumers(consumers: Consumers, kind: str) -> None:
-    check_faults(consumers, kind)
+    consumers.check_faults(kind)

@@ -45,7 +45,16 @@ def test_tracked_tables_after_any_death(tracked: Work) -> None:
     tracked.check_deaths()
 
 
+def test_each_write_that_fails_or_loses_its_answer(tracked: Work) -> None:
+    tracked.check_faults(*FAULTS)
+
+
+@pytest.mark.soak
+def test_every_death_of_a_run_that_tracks(tracked: Work) -> None:
+    tracked.check_each_death()
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("kind", FAULTS)
 def test_every_write_of_a_run_that_tracks(tracked: Work, kind: str) -> None:
-    tracked.check_faults(kind)
+    tracked.check_each_fault(kind)

@@ -129,8 +129,7 @@ def test_other_models_are_no_business_of_the_scan(story: Capture) -> None:
 
 
 def test_the_next_run_goes_on_from_the_failure(story: Capture) -> None:
-    image = "'{\"id\": 4}'"
-    story.sql(f"update {{schema}}.landed set after_image = {image} where lsn = '{int_to_lsn(32)}'")
+    story.amend(int_to_lsn(32), after_image='{"id": 4}')
     story.run("--select", "raw_log", "dbo_items_ct")
     assert sessions(story)[-1].scan_phase == "Second scan"
     story.run()
@@ -205,13 +204,14 @@ def test_late_commits_and_late_records_are_reported(watched: Capture) -> None:
     watched.land(transaction(115, "notes", 4, minutes=60))
     watched.run()
     assert failed(watched, "no_late_commits") == {"no_late_commits notes"}
-    watched.sql("delete from {schema}.landed where tran_id = 't115'")
+    for lsn in (115, 116, 117):
+        watched.amend(int_to_lsn(lsn))
     late = LogRecord(
         int_to_lsn(103), "t101", "INSERT", TIME, "dbo", "items", after_image='{"id": 9}'
     )
     watched.land([late])
     assert failed(watched, "no_late_commits") == {"no_late_commits items"}
-    watched.sql("delete from {schema}.landed where lsn = '" + late.lsn + "'")
+    watched.amend(late.lsn)
 
 
 def test_gaps_and_ties_are_reported(watched: Capture) -> None:
