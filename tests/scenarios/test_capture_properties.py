@@ -1,6 +1,6 @@
 """Hundreds of random hostile logs equal the reference: tables, windows, consumers, bad records.
 
-The logs are small and lie one after the other in a big one, which three runs capture. An assertion
+The logs are small and lie one after the other in a big one, which two runs capture. An assertion
 names the small log and how to make it; with its number alone in `NUMBERS` it can be looked at.
 """
 
@@ -35,7 +35,7 @@ from reference.strategies import TABLES, HostileLog, Injected, make_log, spoil
 
 pytestmark = pytest.mark.slow  # the runs of the fixture `captured`
 
-NUMBERS, MOST_STEPS, BATCHES = range(300), 100, 3
+NUMBERS, MOST_STEPS, BATCHES = range(300), 100, 2
 WINDOWS = 100  # of each instance
 MARGIN = 30  # change rows on both sides of a window that the reference looks at in vain
 FOLLOWED = {"dbo_items": "replica", "dbo_p_pairs": "history"}  # instance -> its consumer

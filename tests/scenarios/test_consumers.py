@@ -308,6 +308,7 @@ def test_cleanup_holds_what_a_consumer_has_not_read(held: tuple[Capture, Writer]
     assert lows["dbo_items"] == unread < lows["dbo_lines"]
 
 
+@pytest.mark.soak
 def test_a_consumer_that_was_held_too_long_starts_over(held: tuple[Capture, Writer]) -> None:
     capturing, _ = held
     read = consumers(capturing)["items", "dbo_items"].last_lsn

@@ -79,6 +79,7 @@ def test_kill_9(tmp_path: Path, kills: int) -> None:
     assert last == "as expected"
 
 
+@pytest.mark.soak
 def test_a_bad_record_keeps_the_window_open(story: Story) -> None:
     story.clear()
     story.land()

@@ -33,7 +33,7 @@ def insert(number: int, image: str | None = None) -> list[LogRecord]:
 @pytest.fixture(scope="module")
 def shop(make_project: Callable[..., Project]) -> Capture:
     """A project that has not run yet, with a replica and a model that asks for all changes."""
-    made = Capture(make_project, [ITEMS], models=MODELS, fresh=True)
+    made = Capture(make_project, [ITEMS], models=MODELS)
     made.land(insert(0))
     return made
 

@@ -40,12 +40,13 @@ def tracked(make_project: Callable[..., Project]) -> Work:
     }, "run")  # fmt: skip
 
 
+@pytest.mark.soak
 def test_tracked_tables_after_any_death(tracked: Work) -> None:
-    assert tracked.steps.end != tracked.before
     tracked.check_deaths()
 
 
 def test_each_write_that_fails_or_loses_its_answer(tracked: Work) -> None:
+    assert tracked.steps.end != tracked.before
     tracked.check_faults(*FAULTS)
 
 
