@@ -46,8 +46,8 @@ def instance_yaml(instances: Iterable[CaptureInstance], **meta: Any) -> str:
 
 
 class Capture:
-    """A project with the log table `landed` (Parquet: quicker than Delta), a view `raw_log` on it and
-    one model an instance."""
+    """A project with the log table `landed` (Parquet: quicker than Delta), a view `raw_log` on it
+    and one model an instance."""
 
     def __init__(
         self,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 

@@ -80,8 +80,7 @@ class Steps:
 
 
 def contents(project: Project, tables: dict[str, str]) -> Contents:
-    """The rows of tables, {table: columns}. What a Delta table's log holds has been read once, and is
-    not read again."""
+    """The rows of tables, {table: columns}. What a Delta table's log holds is read once."""
     schema, found, asked = project.furnished, Contents(), {}
     for table, columns in tables.items():
         log = schema.log(table) if schema.is_delta(table) else None
@@ -92,7 +91,8 @@ def contents(project: Project, tables: dict[str, str]) -> Contents:
             asked[table] = key
     if asked:
         rows = project.sql(" union all ".join(
-            f"select '{table}' as name, to_json(struct(*), map('ignoreNullFields', 'false')) as text"
+            f"select '{table}' as name,"
+            " to_json(struct(*), map('ignoreNullFields', 'false')) as text"
             f" from (select {tables[table]} from {{schema}}.{table})"
             for table in asked
         ))  # fmt: skip
@@ -117,8 +117,8 @@ def changed(schema: Schema, saved: Saved) -> set[str]:
 
 class Work:
     """A command that has work to do, its steps, and `tables`: all that must not depend on how it
-    went (and the window that is open). Its nodes are `independent` where each of them writes what no other
-    reads."""
+    went (and the window that is open). Its nodes are `independent` where each of them writes what
+    no other reads."""
 
     independent = False
 
@@ -147,15 +147,15 @@ class Work:
         return self.check()
 
     def check_deaths(self) -> None:
-        """It dies after any of its writes, and others do them again: what is done changes nothing more, so
-        all is as if it had not died."""
+        """It dies after any of its writes, and others do them again: what is done changes nothing
+        more, so all is as if it had not died."""
         for number in range(len(self.steps.writes) + 1):
             self.go_to(number)
             assert self.steps.repeat(number) == set(), f"died after write {number}"
 
     def check_each_death(self) -> list[str]:
-        """The same with real runs after each write. Gives the writes of the second ones that the first
-        one does not have."""
+        """The same with real runs after each write. Gives the writes of the second ones that the
+        first one does not have."""
         known, others = set(map(as_any_run_writes, self.steps.writes)), []
         for number in range(len(self.steps.writes)):
             self.go_to(number)
@@ -166,9 +166,9 @@ class Work:
         return others
 
     def check_faults(self, *kinds: str) -> None:
-        """Each run goes on where the one before it was stopped, and comes to the next write, which fails
-        before or after it is executed, or after which it dies, the kinds in turn. The last run comes to
-        the end, and all is as if there had been no other."""
+        """Each run goes on where the one before it was stopped, and comes to the next write, which
+        fails before or after it is executed, or after which it dies, the kinds in turn. The last
+        run comes to the end, and all is as if there had been no other."""
         self.go_to(0)
         done: set[str] = set()
         for kind in itertools.cycle(kinds):
@@ -184,8 +184,8 @@ class Work:
         assert self.contents() == self.steps.end
 
     def check_each_fault(self, *kinds: str) -> None:
-        """Each write of a run from the start, the kinds in turn, and dbt goes on with what it can. What is
-        left is as after a death, or the next run mends it."""
+        """Each write of a run from the start, the kinds in turn, and dbt goes on with what it can.
+        What is left is as after a death, or the next run mends it."""
         count = len(self.steps.writes)
         known = [self.go_to(number) for number in range(count + 1)]
         for number in range(1, count + 1):

@@ -52,10 +52,10 @@ def later(make_project: Callable[..., Project]) -> Later:
 
 
 def test_at_every_pair_of_writes(later: Later) -> None:
-    """A run dies after any of its writes and others do them again; or another run does any number of
-    them meanwhile. What is done is done: a write changes nothing once a run has come further than it. So
-    in any order of the writes of any number of runs, each state is one of those that one run goes
-    through."""
+    """A run dies after any of its writes and others do them again; or another run does any number
+    of them meanwhile. What is done is done: a write changes nothing once a run has come further
+    than it. So in any order of the writes of any number of runs, each state is one of those that
+    one run goes through."""
     assert len(later.steps.writes) >= 6
     later.check_deaths()
 
