@@ -40,7 +40,7 @@
         {% for node in graph.nodes.values()
             if node.resource_type == 'model' and node.config.materialized == 'change_table' %}
             {% set instance = dbt_cdc._capture_instance(node) %}
-            {% do instance.update(relation=dbt_cdc._model_relation(node)) %}
+            {% do instance.update(relation=dbt_cdc._model_relation(node), unique_id=node.unique_id) %}
             {% if instance.name | lower in instances %}
                 {% do dbt_cdc.raise_cdc_error(
                     22926, "capture instance '" ~ instance.name ~ "' is declared twice, by models "

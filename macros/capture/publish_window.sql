@@ -11,11 +11,10 @@
     {% endfor %}
     {% do dbt_cdc._raise_truncated_low_ends() %}
     {% do dbt_cdc._publish_versions(window) %}
-    {% if dbt_cdc._capture_instances() %}
-        {% set intervals = dbt_cdc._write_and_fetch(
-            dbt_cdc._publish_mapping_sql(window),
-            dbt_cdc._intervals_sql(window.state.high_end or dbt_cdc._zero_lsn())) %}
-    {% endif %}
+    {% set intervals = dbt_cdc._write_and_fetch(
+        dbt_cdc._publish_mapping_sql(window),
+        dbt_cdc._intervals_sql(window.state.high_end or dbt_cdc._zero_lsn())
+    ) if dbt_cdc._capture_instances() else none %}
     {% do dbt_cdc._publish_validity_intervals(window.to_lsn, window.state, intervals) %}
     {% do dbt_cdc._grant_to_roles() %}
     {% do dbt_cdc._enter_phase(8) %}

@@ -14,26 +14,26 @@
 {% endmacro %}
 
 
-{% macro _registered_state_sql() -%}
+{% macro _registered_state_sql(mapping=none) -%}
     select
         instances.*,
         to_json(columns.columns) as columns,
         to_json(coalesce(keys.columns, array())) as index_columns
-    from {{ dbt_cdc._state_relation('change_tables') }} as instances
+    from {{ dbt_cdc._state_beside(mapping, 'change_tables') }} as instances
     left join (
         select
             object_id,
             array_sort(collect_list(
                 struct(column_ordinal, column_name, column_type, declared_type, source_type)
             )) as columns
-        from {{ dbt_cdc._state_relation('captured_columns') }}
+        from {{ dbt_cdc._state_beside(mapping, 'captured_columns') }}
         group by object_id
     ) as columns on instances.object_id = columns.object_id
     left join (
         select
             object_id,
             array_sort(collect_list(struct(index_ordinal, column_name))) as columns
-        from {{ dbt_cdc._state_relation('index_columns') }}
+        from {{ dbt_cdc._state_beside(mapping, 'index_columns') }}
         group by object_id
     ) as keys on instances.object_id = keys.object_id
 {%- endmacro %}

@@ -1,15 +1,17 @@
 {#- What is published: {scanned_lsn, high_end, intervals: {name: {low_end, high_end, low_time,
     high_time}}}. Read from literals of a view, so it costs no job; where somebody dropped the view,
-    from the tables. -#}
-{% macro _published_state() %}
-    {% set view = dbt_cdc._validity_intervals() %}
+    from the tables. `mapping`: the lsn_time_mapping beside that view, by default the target's. -#}
+{% macro _published_state(mapping=none) %}
+    {% set own = dbt_cdc._state_relation('lsn_time_mapping') %}
+    {% set is_own = not mapping or mapping | string == own | string %}
+    {% set view = dbt_cdc._validity_intervals(mapping) %}
     {% set state = {'scanned_lsn': dbt_cdc._zero_lsn(), 'high_end': none, 'intervals': {}} %}
     {% if load_cached_relation(view) is not none %}
         {% set rows = dbt_cdc._fetch(
             'select capture_instance, low_end, high_end, scanned_lsn, cast(low_time as string) as '
             ~ 'low_time, cast(high_time as string) as high_time from ' ~ view
         ) %}
-    {% elif load_cached_relation(dbt_cdc._state_relation('lsn_time_mapping')) is not none %}
+    {% elif is_own and load_cached_relation(own) is not none %}
         {% set rows = dbt_cdc._fetch(dbt_cdc._intervals_sql(dbt_cdc._zero_lsn())) %}
     {% endif %}
     {% for row in rows or [] %}
@@ -21,7 +23,7 @@
             scanned_lsn=[state.scanned_lsn, row.get('scanned_lsn') or row.high_end or ''] | max
         ) %}
     {% endfor %}
-    {% if not state.high_end %}
+    {% if not state.high_end and is_own %}
         {% do state.update(
             scanned_lsn=[state.scanned_lsn, dbt_cdc._tracking_state().scanned_lsn] | max) %}
     {% endif %}

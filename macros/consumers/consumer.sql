@@ -13,7 +13,9 @@
 
 {#- The same, where new_changes has resolved it; an empty one otherwise. -#}
 {% macro _resolved_consumer() %}
-    {% do return(dbt_cdc._invocation_cache().get('consumers', {}).get(model.name, {})) %}
+    {% do return(
+        dbt_cdc._invocation_cache().get('consumers', {}).get(model.name, {}) if model is defined else {}
+    ) %}
 {% endmacro %}
 
 

@@ -60,8 +60,8 @@
 {% macro _fetch_columns(query, table) %}
     {% do return(run_query(
         'describe query ' ~ query if not table
-        else 'describe query select changes.*, 1 as `__$present`, present.* from (' ~ query
-        ~ ') as changes cross join ' ~ table ~ ' as present'
+        else 'describe query select changes.*, 1 as `__$present`, present.* from (\n' ~ query
+        ~ '\n) as changes cross join ' ~ table ~ ' as present'
     ).rows) %}
 {% endmacro %}
 

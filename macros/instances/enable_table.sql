@@ -89,10 +89,10 @@
 
 
 {#- Metadata tables may not be there yet. -#}
-{% macro _registered_if_any() %}
+{% macro _registered_if_any(mapping=none) %}
     {% do return(
-        dbt_cdc._registered_state()
-        if load_cached_relation(dbt_cdc._state_relation('change_tables')) is not none else {}
+        dbt_cdc._registered_state(dbt_cdc._fetch(dbt_cdc._registered_state_sql(mapping)))
+        if load_cached_relation(dbt_cdc._state_beside(mapping, 'change_tables')) is not none else {}
     ) %}
 {% endmacro %}
 

@@ -76,10 +76,10 @@ end
 {% endmacro %}
 
 
-{#- A `create ... if not exists` that other runs may race: where they win, Delta refuses it, and the
-    second attempt finds what they have made. -#}
+{#- A `create ... if not exists` that other runs may race: where they win, Delta refuses it until their
+    table is in the catalog; a later attempt finds it there. -#}
 {% macro _create_once(create) -%}
-    {{ dbt_cdc._on_failure(create, create) }}
+    {{ dbt_cdc._on_failure(create, dbt_cdc._on_failure(create, create)) }}
 {%- endmacro %}
 
 

@@ -10,9 +10,47 @@
 {% endmacro %}
 
 
-{% macro _validity_intervals() %}
-    {% set mapping = dbt_cdc._state_relation('lsn_time_mapping') %}
+{#- `mapping`: the lsn_time_mapping beside it, by default the target's. -#}
+{% macro _validity_intervals(mapping=none) %}
+    {% set mapping = mapping or dbt_cdc._state_relation('lsn_time_mapping') %}
     {% do return(mapping.incorporate(path={'identifier': 'validity_intervals'}, type='view')) %}
+{% endmacro %}
+
+
+{#- The lsn_time_mapping whose bounds a query takes: the one beside its change table, wherever `--defer`
+    finds that. Without a `capture_instance`, beside any change table that the model reads. -#}
+{% macro _mapping_to_read(capture_instance=none) %}
+    {% set mapping = ref('dbt_cdc', 'lsn_time_mapping') %}
+    {% set own = dbt_cdc._state_relation('lsn_time_mapping') %}
+    {% if dbt_cdc._resolved_consumer() or dbt_cdc._is_unit_test() %}
+        {% do return(own) %}
+    {% endif %}
+    {% for instance in (dbt_cdc._capture_instances().values() if dbt_cdc._parents_of_model() else [])
+        if instance.unique_id in dbt_cdc._parents_of_model()
+        and (capture_instance is none or instance.name | lower == capture_instance | lower) %}
+        {% set relation = dbt_cdc._change_table_to_read(instance) %}
+        {% if relation | string == instance.relation | string %}
+            {% do return(own) %}
+        {% elif mapping | string == own | string %}
+            {% do return(own.incorporate(
+                path={'database': relation.database, 'schema': relation.schema})) %}
+        {% endif %}
+    {% endfor %}
+    {% do return(mapping) %}
+{% endmacro %}
+
+
+{#- A state table in the schema of an lsn_time_mapping; without one, the target's. -#}
+{% macro _state_beside(mapping, name) %}
+    {% do return(
+        mapping.incorporate(path={'identifier': name}) if mapping else dbt_cdc._state_relation(name)
+    ) %}
+{% endmacro %}
+
+
+{#- The nodes that dbt knows for parents of the one at work. -#}
+{% macro _parents_of_model() %}
+    {% do return((model.get('depends_on') or {}).get('nodes', []) if model is defined else []) %}
 {% endmacro %}
 
 

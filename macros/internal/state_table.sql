@@ -14,13 +14,18 @@ select 1 as placeholder
 {%- endmacro %}
 
 
-{#- Makes a state table where it is missing, with all others; never replaces one, whatever the flags. -#}
+{#- Makes the table where it is missing; never replaces one, whatever the flags. -#}
 {% materialization state_table, default %}
     {% set relation = this.incorporate(type='table') %}
-    {% do dbt_cdc._ensure_state_tables() %}
-    {% call noop_statement('main', 'OK') -%}
-        -- {{ this }} is there
-    {%- endcall %}
+    {% if load_cached_relation(this) is none %}
+        {% call statement('main') -%}
+            {{ dbt_cdc._create_once(dbt_cdc._create_state_table_sql(relation, model.columns.values())) }}
+        {%- endcall %}
+    {% else %}
+        {% call noop_statement('main', 'OK') -%}
+            -- {{ this }} is there
+        {%- endcall %}
+    {% endif %}
     {% do persist_docs(relation, model) %}
     {% do return({'relations': [relation]}) %}
 {% endmaterialization %}
@@ -38,17 +43,18 @@ select 1 as placeholder
 
 {#- Makes the state tables that are missing, whatever is selected. -#}
 {% macro _ensure_state_tables() %}
-    {% set relations, creates = [], [] %}
+    {% set relations, creates, schemas = [], [], {} %}
     {% for node in graph.nodes.values()
         if node.resource_type == 'model' and node.config.materialized == 'state_table' %}
         {% set relation = dbt_cdc._model_relation(node) %}
         {% if load_cached_relation(relation) is none %}
             {% do relations.append(relation) %}
             {% do creates.append(dbt_cdc._create_state_table_sql(relation, node.columns.values())) %}
+            {% do schemas.update({relation.without_identifier() | string: relation}) %}
         {% endif %}
     {% endfor %}
-    {% for schema in relations | map(attribute='schema') | unique %}
-        {% do adapter.create_schema(api.Relation.create(schema=schema)) %}
+    {% for relation in schemas.values() %}
+        {% do adapter.create_schema(relation) %}
     {% endfor %}
     {% if creates %}
         {% do dbt_cdc._run_all(creates, is_repeatable=true) %}

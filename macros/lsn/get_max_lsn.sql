@@ -5,6 +5,6 @@
     {% if not execute %}
         {% do return(dbt_cdc._zero_lsn()) %}
     {% endif %}
-    {% set high_end = dbt_cdc._published_state().high_end %}
+    {% set high_end = dbt_cdc._published_state(dbt_cdc._mapping_to_read()).high_end %}
     {% do return(high_end if high_end or dbt_cdc._is_asked() else dbt_cdc._zero_lsn()) %}
 {% endmacro %}

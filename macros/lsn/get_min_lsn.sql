@@ -5,6 +5,7 @@
     {% if not execute %}
         {% do return(dbt_cdc._zero_lsn()) %}
     {% endif %}
-    {% set interval = dbt_cdc._published_state().intervals.get((capture_instance or '') | lower) %}
+    {% set interval = dbt_cdc._published_state(
+        dbt_cdc._mapping_to_read(capture_instance or '')).intervals.get((capture_instance or '') | lower) %}
     {% do return(interval.low_end if interval else dbt_cdc._zero_lsn()) %}
 {% endmacro %}

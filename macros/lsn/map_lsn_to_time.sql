@@ -6,11 +6,12 @@
         {% do return(none) %}
     {% endif %}
     {% set lsn = dbt_cdc._normalize_lsn(lsn, 'map_lsn_to_time: lsn') %}
-    {% if lsn > (dbt_cdc._published_state().high_end or '') %}
+    {% set mapping = dbt_cdc._mapping_to_read() %}
+    {% if lsn > (dbt_cdc._published_state(mapping).high_end or '') %}
         {% do return(none) %}
     {% endif %}
     {% do return(dbt_cdc._fetch(
         'select cast(max(tran_end_time) as string) as time from '
-        ~ dbt_cdc._state_relation('lsn_time_mapping') ~ " where start_lsn = '" ~ lsn ~ "'"
+        ~ mapping ~ " where start_lsn = '" ~ lsn ~ "'"
     )[0].time) %}
 {% endmacro %}

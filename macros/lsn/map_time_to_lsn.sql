@@ -15,14 +15,15 @@
         ) %}
     {% endif %}
     {% set time = dbt_cdc._normalize_time(time, 'map_time_to_lsn: time') %}
-    {% set high_end = dbt_cdc._published_state().high_end %}
+    {% set mapping = dbt_cdc._mapping_to_read() %}
+    {% set high_end = dbt_cdc._published_state(mapping).high_end %}
     {% if not high_end or time is none %}
         {% do return(none) %}
     {% endif %}
     {% do return(dbt_cdc._fetch(
         'select ' ~ ('max' if operator.startswith('largest') else 'min')
         ~ '(struct(tran_end_time, start_lsn)).start_lsn as lsn from '
-        ~ dbt_cdc._state_relation('lsn_time_mapping') ~ ' where tran_end_time ' ~ comparison ~ ' '
+        ~ mapping ~ ' where tran_end_time ' ~ comparison ~ ' '
         ~ dbt_cdc._time_literal(time) ~ " and start_lsn <= '" ~ high_end ~ "'"
     )[0].lsn) %}
 {% endmacro %}

@@ -52,3 +52,13 @@
     {% endif %}
     {% do return(model.identifier if execute else '') %}
 {% endmacro %}
+
+
+{#- Whether this very command captures: it builds, and a change table is among what it builds. -#}
+{% macro _captures_now() %}
+    {% for id in (selected_resources if dbt_cdc._is_building() else [])
+        if id in graph.nodes and dbt_cdc._is_change_table(graph.nodes[id]) %}
+        {% do return(true) %}
+    {% endfor %}
+    {% do return(false) %}
+{% endmacro %}

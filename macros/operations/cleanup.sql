@@ -13,10 +13,10 @@
             {% do dbt_cdc._log_line('cleanup: nothing is published yet') %}
         {% else %}
             {% set mark = dbt_cdc._fetch(dbt_cdc._retention_mark_sql(state, job.retention))[0].lsn %}
-            {% set instances = dbt_cdc._clean_up(mark, none, dry_run) %}
+            {% set cleaned = dbt_cdc._clean_up(mark, none, dry_run) %}
             {% if not dry_run %}
-                {% do dbt_cdc._tend_files(instances, compact, vacuum_hours) %}
-                {% do dbt_cdc._report_cleanup(instances) %}
+                {% do dbt_cdc._tend_files(cleaned.instances, compact, vacuum_hours) %}
+                {% do dbt_cdc._report_cleanup(cleaned) %}
             {% endif %}
         {% endif %}
     {% endif %}
@@ -36,7 +36,7 @@
 
 
 {#- Raises the low ends below `mark` (none: of no instance), of one instance or of all, and removes
-    what is below the low ends. Gives the instances, with what became of each. -#}
+    what is below the low ends. Gives the instances, with what became of each, and what was `kept`. -#}
 {% macro _clean_up(mark, capture_instance, dry_run) %}
     {% set is_one = 'lower(capture_instance) = ' ~ dbt_cdc._literal(capture_instance | lower)
         if capture_instance else 'true' %}
@@ -49,28 +49,27 @@
         {% do dbt_cdc._print_rows(dbt_cdc._removable(instances)) %}
     {% else %}
         {% do dbt_cdc._raise_low_ends(instances) %}
-        {% do dbt_cdc._remove_dead_rows(instances, is_job=not capture_instance) %}
+        {% set kept = dbt_cdc._remove_dead_rows(instances, is_job=not capture_instance) %}
     {% endif %}
     {% do dbt_cdc._report_losses(losses, dry_run) %}
-    {% do return(instances) %}
+    {% do return({'instances': instances, 'kept': kept}) %}
 {% endmacro %}
 
 
-{% macro _report_cleanup(instances) %}
+{% macro _report_cleanup(cleaned) %}
     {% set lines = [] %}
-    {% for instance in instances %}
+    {% for instance in cleaned.instances %}
         {% do lines.append({
             'capture_instance': instance.capture_instance, 'low_end': instance.new_low_end,
             'removed_rows': instance.removed_rows, 'compacted_files': instance.compacted_files or 0
         }) %}
     {% endfor %}
     {% do dbt_cdc._print_rows(lines) %}
-    {% set failed = lines | selectattr('removed_rows', 'equalto', 'failed')
-        | map(attribute='capture_instance') | list %}
-    {% if failed %}
-        {% set problem = 'rows of ' ~ failed | join(', ') ~ ' could not be removed' %}
-        {% set advice =
-            'their low ends are raised, so no query reads these rows; the next cleanup removes them' %}
+    {% if cleaned.kept %}
+        {% set problem = 'rows of ' ~ cleaned.kept.keys() | sort | join(', ') ~ ' could not be removed' %}
+        {% set advice = 'validity_intervals still shows an old low end, so queries may read them; the next '
+            ~ 'cleanup raises it and removes them' if 'readable' in cleaned.kept.values()
+            else 'their low ends are raised, so no query reads these rows; the next cleanup removes them' %}
         {% do dbt_cdc._record_errors([{
             'error_number': 22852,
             'error_message': dbt_cdc._error_text(22852, problem, advice),

@@ -22,9 +22,9 @@
         {% endif %}
         {% set mark = none if low_water_mark is none
             else dbt_cdc._checked_mark(found[0], low_water_mark) %}
-        {% set instances = dbt_cdc._clean_up(mark, capture_instance, dry_run) %}
+        {% set cleaned = dbt_cdc._clean_up(mark, capture_instance, dry_run) %}
         {% if not dry_run %}
-            {% do dbt_cdc._report_cleanup(instances) %}
+            {% do dbt_cdc._report_cleanup(cleaned) %}
         {% endif %}
     {% endif %}
 {% endmacro %}

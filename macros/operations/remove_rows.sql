@@ -1,11 +1,13 @@
 {#- Rows below the low ends, then what the state need not know any more. One question finds the tables
     that have such rows. Each instance gets `removed_rows`: how many, or 'failed', as where somebody has
-    dropped the table. -#}
+    dropped the table. Gives what could not be removed: {table: 'failed', or 'readable' where the view still
+    shows an old low end}. -#}
 {% macro _remove_dead_rows(instances, is_job) %}
-    {% set dead, readable = {}, {} %}
+    {% set dead, readable, kept = {}, {}, {} %}
     {% for instance in instances %}
         {% set is_there = load_cached_relation(instance.relation) is not none %}
         {% do instance.update(removed_rows=0 if is_there else 'failed') %}
+        {% do kept.update({instance.capture_instance: 'failed'}) if not is_there %}
         {% if is_there %}
             {% do dead.update({
                 instance.relation | string: "`__$start_lsn` < '" ~ instance.new_low_end ~ "'"
@@ -19,6 +21,10 @@
     {% endfor %}
     {% if is_job %}
         {% do dead.update(dbt_cdc._dead_state(instances)) %}
+        {% do readable.update({
+            dbt_cdc._state_relation('lsn_time_mapping') | string:
+                "low_end < '" ~ dbt_cdc._lowest_low_end(instances) ~ "'"
+        }) if instances %}
     {% endif %}
     {% set questions = [] %}
     {% for relation, condition in dead.items() %}
@@ -30,10 +36,15 @@
     {% for place in found %}
         {% set relation, condition = (dead.items() | list)[place] %}
         {% set removed = dbt_cdc._remove_rows(relation, condition, readable.get(relation)) %}
+        {% set is_kept = removed in ['failed', 'readable'] %}
+        {% set names = [] %}
         {% for instance in instances if instance.relation | string == relation %}
-            {% do instance.update(removed_rows=removed) %}
+            {% do names.append(instance.capture_instance) %}
+            {% do instance.update(removed_rows='failed' if is_kept else removed) %}
         {% endfor %}
+        {% do kept.update({names[0] or relation.split('.')[-1]: removed}) if is_kept %}
     {% endfor %}
+    {% do return(kept) %}
 {% endmacro %}
 
 
@@ -41,7 +52,7 @@
     condition}. Of the last published window the open transactions are carried on. -#}
 {% macro _dead_state(instances) %}
     {% set scanned_lsn = dbt_cdc._published_state().scanned_lsn %}
-    {% set lowest = (instances | map(attribute='new_low_end') | list or [scanned_lsn]) | min %}
+    {% set lowest = dbt_cdc._lowest_low_end(instances) %}
     {% set is_old = " < current_timestamp() - interval '" ~ var('cdc_monitoring_days', 30) | int ~ "' day" %}
     {% set dead = {} %}
     {% for table, condition in {
@@ -60,9 +71,17 @@
 {% endmacro %}
 
 
+{% macro _lowest_low_end(instances) %}
+    {% do return(
+        instances | map(attribute='new_low_end') | min if instances
+        else dbt_cdc._published_state().scanned_lsn
+    ) %}
+{% endmacro %}
+
+
 {#- Removes rows in one DELETE (docs/decisions/0005): how many, or 'failed'. Delta refuses it where a
     capture wrote at the same time; then it is tried again. `readable` is true of validity intervals in which
-    they can still be read: then they stay. -#}
+    they can still be read: then they stay, and this is 'readable'. -#}
 {% macro _remove_rows(relation, condition, readable=none) %}
     {% set delete = 'delete from ' ~ relation ~ ' where ' ~ condition %}
     {% if var('cdc_sql_scripting', true) %}
@@ -70,8 +89,9 @@
             else delete ~ ";\nselect 'done' as outcome" %}
         {% set script = dbt_cdc._on_failure(
             attempt, dbt_cdc._on_failure(attempt, "select 'failed' as outcome")) %}
-        {% if dbt_cdc._fetch(script)[0].outcome != 'done' %}
-            {% do return('failed') %}
+        {% set outcome = dbt_cdc._fetch(script)[0].outcome %}
+        {% if outcome != 'done' %}
+            {% do return(outcome) %}
         {% endif %}
     {% else %}
         {% do run_query(delete) %}
@@ -82,7 +102,7 @@
 
 {% macro _delete_unless_readable(delete, readable) -%}
 if exists (select 1 from {{ dbt_cdc._validity_intervals() }} where {{ readable }}) then
-    select 'failed' as outcome;
+    select 'readable' as outcome;
 else
     {{ delete }};
     select 'done' as outcome;

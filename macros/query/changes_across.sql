@@ -51,7 +51,7 @@
     {% set from_lsn = dbt_cdc._normalize_lsn(from_lsn, 'changes_across: from_lsn') %}
     {% set to_lsn = dbt_cdc._normalize_lsn(to_lsn, 'changes_across: to_lsn') %}
     {% set found = [] %}
-    {% for name, registered in dbt_cdc._registered_if_any().items()
+    {% for name, registered in dbt_cdc._registered_if_any(dbt_cdc._mapping_to_read()).items()
         if name in dbt_cdc._capture_instances()
         and registered.source_schema == source_schema and registered.source_name == source_name %}
         {% do found.append(registered) %}

@@ -29,37 +29,36 @@
         {% do dbt_cdc._depend_on_instance(capture_instance) %}
         {% do return(dbt_cdc._placeholder_window()) %}
     {% endif %}
-    {% set instance = dbt_cdc._find_published(capture_instance) %}
+    {% set instance = dbt_cdc._find_instance(capture_instance) %}
+    {% set mapping = dbt_cdc._mapping_to_read(instance.name) %}
+    {% do dbt_cdc._check_published(instance, mapping) %}
     {% set window = dbt_cdc._function_window(function, instance) %}
     {% do window.update(
-        instance=instance, relation=dbt_cdc._change_table_to_read(instance), option_sql=none) %}
+        instance=instance, relation=dbt_cdc._change_table_to_read(instance), mapping=mapping,
+        option_sql=none) %}
     {% do return(window) %}
 {% endmacro %}
 
 
-{#- The target's own, whose bounds the query checks: never one that `--defer` finds elsewhere. -#}
+{#- A query reads where `ref` finds the change table; what consumes keeps its bookmarks in the target, and so
+    reads there. -#}
 {% macro _change_table_to_read(instance) %}
-    {% do return(ref(instance.model) if dbt_cdc._is_unit_test() else instance.relation) %}
+    {% set is_found = instance.unique_id in dbt_cdc._parents_of_model() or dbt_cdc._is_unit_test() %}
+    {% do return(
+        ref(instance.model) if is_found and not dbt_cdc._resolved_consumer() else instance.relation
+    ) %}
 {% endmacro %}
 
 
-{#- The instance of that name; one that no run has published yet is an error where its query would run:
-    the bounds that check the query do not know it. -#}
-{% macro _find_published(capture_instance) %}
-    {% set instance = dbt_cdc._find_instance(capture_instance) %}
-    {% if dbt_cdc._is_asked() and instance.name | lower not in dbt_cdc._known_intervals() %}
+{#- An instance that no run has published yet is an error where its query would run: the bounds that check
+    the query do not know it. -#}
+{% macro _check_published(instance, mapping) %}
+    {% set name = instance.name | lower %}
+    {% if dbt_cdc._is_asked()
+        and name not in dbt_cdc._resolved_consumer().get('intervals', {})
+        and name not in dbt_cdc._published_state(mapping).intervals %}
         {% do exceptions.raise_compiler_error(dbt_cdc._unpublished_text(instance.name)) %}
     {% endif %}
-    {% do return(instance) %}
-{% endmacro %}
-
-
-{% macro _known_intervals() %}
-    {% set cache = dbt_cdc._invocation_cache() %}
-    {% do return(
-        cache.consumed_state.intervals if 'consumed_state' in cache
-        else dbt_cdc._published_state().intervals
-    ) %}
 {% endmacro %}
 
 
@@ -100,7 +99,7 @@
 
 {% macro _placeholder_window() %}
     {% do return({
-        'function': '', 'capture_instance': '', 'relation': '', 'columns': [], 'key': ['1'], 'is_partial': false,
+        'function': '', 'capture_instance': '', 'relation': '', 'mapping': '', 'columns': [], 'key': ['1'], 'is_partial': false,
         'options': [], 'from_lsn': "''", 'to_lsn': "''", 'option': 'all', 'option_sql': none,
         'start_time': 'null', 'end_time': 'null', 'listed_columns': [], 'flagged_columns': [],
     }) %}

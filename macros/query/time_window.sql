@@ -44,7 +44,7 @@
 {#- The first and the last LSN of the window, as SQL; where commit times do not increase with the LSNs,
     the commits between them that belong to it. A window without commits has no rows. -#}
 {% macro _lsns_of_times(window) %}
-    {% set interval = dbt_cdc._published_state().intervals.get(window.capture_instance | lower) %}
+    {% set interval = dbt_cdc._published_state(window.mapping).intervals.get(window.capture_instance | lower) %}
     {% set found = {} %}
     {% if interval and interval.high_end %}
         {% set found = dbt_cdc._fetch(
@@ -68,7 +68,7 @@
         select
             start_lsn,
             {{ dbt_cdc._indent(dbt_cdc._is_in_times(window), 8) }} as is_inside
-        from {{ dbt_cdc._state_relation('lsn_time_mapping') }} as mapping
+        from {{ window.mapping }} as mapping
         where start_lsn >= '{{ low_end }}' and start_lsn <= '{{ high_end }}'
     ),
 
@@ -90,7 +90,7 @@
 {#- The commits of a window by time within bounds given as SQL. -#}
 {% macro _commits_of_times(window, bounds) -%}
     select mapping.start_lsn
-    from {{ dbt_cdc._state_relation('lsn_time_mapping') }} as mapping
+    from {{ window.mapping }} as mapping
     where
         {{ bounds }}
         and {{ dbt_cdc._indent(dbt_cdc._is_in_times(window), 4) }}

@@ -3,11 +3,11 @@
     and costs nothing when it runs (docs/decisions/0002). -#}
 {% macro _validity_guard(window) -%}
     {%- if (flags.EMPTY or dbt_cdc._is_unit_test())
-        and load_cached_relation(dbt_cdc._validity_intervals()) is none -%}
+        and load_cached_relation(dbt_cdc._validity_intervals(window.mapping)) is none -%}
     (select 1 as nothing_is_published)
     where false
     {%- else -%}
-    {{ dbt_cdc._validity_intervals() }}
+    {{ dbt_cdc._validity_intervals(window.mapping) }}
     where
         capture_instance = {{ dbt_cdc._literal(window.capture_instance) }}
         and case

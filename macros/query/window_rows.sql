@@ -28,7 +28,7 @@
         select
             start_lsn,
             tran_end_time
-        from {{ dbt_cdc._state_relation('lsn_time_mapping') }}
+        from {{ window.mapping }}
         where
             start_lsn >= {{ window.from_lsn }}
             and start_lsn <= {{ window.to_lsn }}

@@ -1,5 +1,6 @@
 {#- On dm_cdc_log_scan_sessions: the last run of the capture job where it ended with errors, or
-    began more than `max_minutes` ago and has not ended. -#}
+    began more than `max_minutes` ago and has not ended. A `dbt build` that captures is the last run itself,
+    and tells by its own outcome. -#}
 {% test last_scan_succeeded(model, max_minutes=60) %}
 select
     sessions.session_id,
@@ -19,4 +20,5 @@ where
             and sessions.start_time < current_timestamp() - interval '{{ max_minutes | int }}' minute
         )
     )
+    and not {{ dbt_cdc._captures_now() | lower }}
 {% endtest %}

@@ -45,6 +45,23 @@ def check(tracking: Tracking, reference: ChangeTracking, step: int = 1) -> None:
             assert tracking.changes_of(table, last_sync) == wanted, (table.table, last_sync)
 
 
+def test_goes_on_without_capture(make_project: Callable[..., Project]) -> None:
+    """Once the last capture model is removed, the tracked table's versions still move."""
+    tracking = Tracking(make_project, [ITEMS], [CAPTURED])
+    writer, reference = TrackingWriter(START), ChangeTracking([ITEMS])
+    for number in range(3):
+        writer.commit(("INSERT", "items", None, row(number)))
+        tracking.land(writer.new())
+        tracking.run()
+        reference.follow(writer.records)
+        version = tracking.value("change_tracking_current_version()")
+        assert version == reference.current_version == number + 1
+        if not number:
+            for file in ("dbo_items_ct.sql", "instances.yml"):
+                (tracking.project.folder / "models" / file).unlink()
+    check(tracking, reference, step=3)
+
+
 @pytest.mark.soak
 def test_beside_captured_tables_and_late(make_project: Callable[..., Project]) -> None:
     """One project captures and tracks the same table; another table is tracked later, truncated,

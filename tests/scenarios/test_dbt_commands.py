@@ -5,18 +5,19 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
-from capturing import Capture
+from capturing import Capture, instance_yaml
 from harness import Project, new_schema
 from reference.log import LogRecord, int_to_lsn
-from story import ITEMS
+from story import ITEMS, NOTES
 
 pytestmark = pytest.mark.slow
 
 MODELS = {
     "now.sql": "{{ config(materialized='replica') }}"
-    " select * from {{ dbt_cdc.new_changes('dbo_items') }}",
+    " select * from {{ dbt_cdc.new_changes('dbo_items') }} -- as they are now",
     "changes.sql": "select * from {{ dbt_cdc.get_all_changes("
     "'dbo_items', dbt_cdc.get_min_lsn('dbo_items'), dbt_cdc.get_max_lsn()) }}",
 }
@@ -58,15 +59,17 @@ def test_build_recovers_from_a_failed_scan(shop: Capture) -> None:
     assert not shop.project.dbt("build").success
     before = published(shop)
     shop.amend(int_to_lsn(3), after_image='{"id": 1}')
-    failed = shop.project.dbt("build")
+    failed = shop.project.dbt("test", "--select", "dm_cdc_log_scan_sessions")
     assert "last_scan_succeeded" in failed.output
-    assert published(shop) > before
     shop.project.ok("build")
+    assert published(shop) > before
+    shop.project.ok("test", "--select", "dm_cdc_log_scan_sessions")
     assert len(shop.sql("select * from {schema}.now")) == 2
 
 
-def test_what_is_deferred_moves_no_bookmark(shop: Capture) -> None:
-    """A consumer in the schema of a pull request finds nothing captured there, and says so."""
+def test_what_is_deferred(shop: Capture) -> None:
+    """A query in the schema of a pull request reads production's change table in the bounds
+    that are published there; a consumer finds nothing captured, and says so."""
     project = shop.project
     project.ok("parse", "--write-json")
     shutil.copytree(project.folder / "target", project.folder / "state", dirs_exist_ok=True)
@@ -76,7 +79,10 @@ def test_what_is_deferred_moves_no_bookmark(shop: Capture) -> None:
     before = shop.sql(bookmark)
     profiles = project.folder / "profiles.yml"
     text = profiles.read_text(encoding="utf-8")
-    profiles.write_text(text.replace(project.schema, new_schema("pull_request")), encoding="utf-8")
+    schema = new_schema("pull_request")
+    profiles.write_text(text.replace(project.schema, schema), encoding="utf-8")
+    project.ok("run", "--select", "changes", "--defer", "--state", "state")
+    assert len(shop.sql(f"select * from {schema}.changes")) == 3
     result = project.dbt("run", "--select", "now", "--defer", "--favor-state", "--state", "state")
     assert not result.success
     assert "CDC 22981: change table pull_request" in result.output
@@ -84,6 +90,23 @@ def test_what_is_deferred_moves_no_bookmark(shop: Capture) -> None:
     profiles.write_text(text, encoding="utf-8")
     shop.run()
     assert len(shop.sql("select * from {schema}.now")) == 3
+
+
+def test_a_new_instance_beside_a_consumer(shop: Capture) -> None:
+    """What is published after a consumer has read the bounds is found by who asks later."""
+    project, yaml = shop.project, json.loads(instance_yaml([NOTES]))
+    project.write("models/notes.yml", json.dumps(yaml))
+    project.write(
+        "models/dbo_notes_ct.sql",
+        "-- depends_on: {{ ref('now') }}\n{{ dbt_cdc.change_table() }}",
+    )
+    project.write("models/notes.sql", MODELS["changes.sql"].replace("dbo_items", "dbo_notes"))
+    image = json.dumps({"text": "x"})
+    shop.land([replace(r, source_name="notes", after_image=image) for r in insert(3)])
+    shop.run()
+    assert len(shop.sql("select * from {schema}.notes")) == 1
+    for file in ("notes.yml", "dbo_notes_ct.sql", "notes.sql"):
+        (project.folder / "models" / file).unlink()
 
 
 def test_an_aliased_change_table_is_named(shop: Capture) -> None:
