@@ -34,10 +34,7 @@ from dbt_commands import Dbt, problem, told
 LONGEST_PAUSE = 300.0  # seconds between two tries while scans fail
 IDLE_POLL = 5  # seconds between two looks for requests while the capture job is stopped
 SOCKET = "agent.sock"  # in dbt's target folder
-SELECTED = " ".join(
-    f"+config.materialized:{kind}"
-    for kind in ("change_table", "change_tracking_table", "replica", "history")
-)
+SELECTED = "+lsn_time_mapping +config.materialized:replica +config.materialized:history"
 TRACKING_CLEANUP_MINUTES = 30
 # What profiles.yml asks of the environment, for a process that runs small statements for days:
 # Java's second compiler pays, Spark's own does not.

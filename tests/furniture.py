@@ -18,6 +18,7 @@ import yaml
 from pyspark.sql import SparkSession
 
 METADATA = Path(__file__).parents[1] / "models" / "metadata"
+STATE_BODY = re.compile(r"dbt_cdc\.(state_table|scan|publication)\(\)")
 COMMIT = re.compile(r"(\d{20})\.json")
 Log = dict[str, bytes]  # the files of a Delta table's log, or those of a Parquet table
 # Views that runs replace; all others have the same text at any time.
@@ -125,7 +126,8 @@ def state_tables() -> dict[str, str]:
     return {
         model["name"]: ", ".join(f"{c['name']} {c['data_type']}" for c in model["columns"])
         for model in read["models"]
-        if "state_table()" in (METADATA / f"{model['name']}.sql").read_text(encoding="utf-8")
+        if model.get("config", {}).get("meta", {}).get("made_for") != "jobs"
+        and STATE_BODY.search((METADATA / f"{model['name']}.sql").read_text(encoding="utf-8"))
     }
 
 

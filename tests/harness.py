@@ -55,6 +55,7 @@ MADE_BY_DBT = ("target", "logs", "dbt_packages")
 PARTIAL_PARSE = Path("target") / "partial_parse.msgpack"
 # What dbt has read of a project, by the project's file, its schema and the command's variables.
 PARSED: dict[str, bytes] = {}
+LISTS = ("cdc_capture_instances", "cdc_tracked_tables")
 _numbers = itertools.count(1)
 
 
@@ -173,6 +174,9 @@ class Project:
         self.schema = furniture.take().name if furniture else new_schema(name)
         self._read: dict[str, tuple[Any, Any]] = {}
         self._settings = ""
+        self._listed_by_test = {
+            name: value for name, value in (vars or {}).items() if name in LISTS
+        }
         self._write_project(dict(vars or {}), dict(extra_project or {}))
         for path, text in (models or {}).items():
             self.write(f"models/{path}", text)
@@ -194,6 +198,21 @@ class Project:
         (self.folder / "dbt_packages").mkdir()
         (self.folder / "dbt_packages" / "dbt_cdc").symlink_to(PACKAGE)
 
+    def _list_what_is_captured(self) -> None:
+        """Lists the change tables and tracked tables of the project in dbt_project.yml, as its user
+        would; not where a test has listed them."""
+        found: dict[str, list[str]] = {"cdc_capture_instances": [], "cdc_tracked_tables": []}
+        for file in sorted((self.folder / "models").rglob("*.sql")):
+            text = file.read_text(encoding="utf-8")
+            if "dbt_cdc.change_table()" in text:
+                found["cdc_capture_instances"].append(file.stem.removesuffix("_ct"))
+            elif "dbt_cdc.change_tracking_table()" in text:
+                found["cdc_tracked_tables"].append(file.stem.removeprefix("change_tracking_"))
+        project = json.loads((self.folder / "dbt_project.yml").read_text(encoding="utf-8"))
+        listed = {**project["vars"], **found, **self._listed_by_test}
+        if project["vars"] != listed:
+            self.write("dbt_project.yml", json.dumps({**project, "vars": listed}, indent=2))
+
     def write(self, path: str, text: str) -> None:
         """Writes a file of the project, e.g. 'models/orders.sql'."""
         file = self.folder / path
@@ -203,6 +222,7 @@ class Project:
     def dbt(self, *args: str, vars: Mapping[str, Any] | None = None) -> DbtResult:
         """Runs a dbt command: `dbt('run', '--select', 'orders', vars={'cdc_scan_until': ...})`. The
         manifest is written only with '--write-json': that takes as long as all else dbt does."""
+        self._list_what_is_captured()
         lines: list[str] = []
 
         def listen(event: Any) -> None:
@@ -260,7 +280,8 @@ class Project:
         away = models.rename(self.folder / "models_away")
         (self.folder / PARTIAL_PARSE).parent.mkdir(exist_ok=True)
         (self.folder / PARTIAL_PARSE).write_bytes(parsed)
-        dbtRunner().invoke(["parse", *options])
+        with contextlib.redirect_stdout(io.StringIO()):  # what is listed is away
+            dbtRunner().invoke(["parse", *options])
         away.rename(models)
 
     def ok(self, *args: str, vars: Mapping[str, Any] | None = None) -> DbtResult:

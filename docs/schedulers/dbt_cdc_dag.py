@@ -19,7 +19,7 @@ def cdc_capture() -> None:
     """One pass of the capture job."""
     BashOperator(
         task_id="capture",
-        bash_command=f"{DBT} run --select +config.materialized:change_table",
+        bash_command=f"{DBT} run --select +lsn_time_mapping",
         pool="dbt_cdc",
     )
 

@@ -51,22 +51,40 @@
             {% do instances.update({instance.name | lower: instance}) %}
         {% endfor %}
         {% do dbt_cdc._check_two_instances_a_table(instances.values()) %}
+        {% do dbt_cdc._check_listed(
+            'cdc_capture_instances', dbt_cdc._listed('cdc_capture_instances'),
+            dbt_cdc._models_of(instances), 'capture instance') %}
         {% do cache.update(instances=instances) %}
     {% endif %}
     {% do return(cache.instances) %}
 {% endmacro %}
 
 
+{#- Name -> model. -#}
+{% macro _models_of(instances) %}
+    {% set models = {} %}
+    {% for name, instance in instances.items() %}
+        {% do models.update({name: instance.model}) %}
+    {% endfor %}
+    {% do return(models) %}
+{% endmacro %}
+
+
 {#- The instance of a model as a run captures it: with the types that its change table has by now, or
-    the error that says which schema change it cannot follow. -#}
+    the error that says why it cannot. -#}
 {% macro _current_instance(node) %}
     {% set instance = dbt_cdc._capture_instance(node) %}
-    {% if not dbt_cdc._is_building() %}
+    {% do dbt_cdc._capture_instances() if dbt_cdc._is_building() %}
+    {% if dbt_cdc._is_unit_test() or not dbt_cdc.scan_window().to_lsn %}
         {% do return(instance) %}
     {% endif %}
-    {% do dbt_cdc.scan_window() %}
-    {% set plan = dbt_cdc._invocation_cache().get('plans', {}).get(instance.name | lower, {}) %}
-    {% if plan.problem %}
+    {% set plan = dbt_cdc._invocation_cache().plans.get(instance.name | lower) %}
+    {% if dbt_cdc._is_building() and not plan %}
+        {% do dbt_cdc.raise_cdc_error(
+            22981, "capture instance '" ~ instance.name ~ "' is not in change_tables yet",
+            'the scan enters it: dbt run --select +' ~ instance.model
+        ) %}
+    {% elif dbt_cdc._is_building() and plan.problem %}
         {% do dbt_cdc._raise_schema_problem(instance, plan.problem) %}
     {% endif %}
     {% do return(dbt_cdc._capture_instances()[instance.name | lower]) %}

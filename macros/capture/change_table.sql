@@ -8,22 +8,24 @@
         {%- do dbt_cdc._file_format() %}
         {%- set instance = dbt_cdc._current_instance(dbt_cdc.captured_model()) %}
         {%- set window = dbt_cdc._instance_window(instance, dbt_cdc.scan_window()) %}
-{{ dbt_cdc._change_rows(instance, window, log, scan_transactions) }}
+{{ dbt_cdc._change_rows(instance, window, log, window.transactions_relation or scan_transactions) }}
     {%- else -%}
-        {%- do dbt_cdc._declare_state() -%}
 select 1 as placeholder
     {%- endif %}
 {%- endmacro %}
 
 
-{#- The raw log: the model of var cdc_log_model or the source of var cdc_log_source. -#}
+{#- The raw log: the model of var cdc_log_model or the source of var cdc_log_source. A project that has just
+    installed the package has none yet, and can be parsed all the same. -#}
 {% macro _log_relation() %}
-    {% set log_model = var('cdc_log_model', none) %}
-    {% set log_source = var('cdc_log_source', none) %}
+    {% set log_model = dbt_cdc._setting('cdc_log_model') %}
+    {% set log_source = dbt_cdc._setting('cdc_log_source') %}
     {% if log_model %}
-        {% do return(ref(log_model)) %}
+        {% do return(dbt_cdc._ref_of_project(log_model)) %}
     {% elif log_source is sequence and log_source is not string and log_source | length == 2 %}
         {% do return(source(log_source[0], log_source[1])) %}
+    {% elif not execute %}
+        {% do return(none) %}
     {% endif %}
     {% do dbt_cdc.raise_cdc_error(
         22901, 'no log to capture from',

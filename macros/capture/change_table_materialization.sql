@@ -15,7 +15,7 @@
         {%- endcall %}
     {% endif %}
 
-    {% set is_capturing = dbt_cdc._is_building() and window.to_lsn %}
+    {% set is_capturing = dbt_cdc._is_capturing(window) %}
     {% if is_capturing and dbt_cdc._is_touched(instance, window) %}
         {% set row_count = dbt_cdc._append_changes(relation, instance, window, compiled_code) %}
     {% else %}
@@ -24,13 +24,25 @@
         {%- endcall %}
     {% endif %}
     {% if is_capturing %}
-        {% do dbt_cdc._mark_captured(instance, row_count or 0) %}
+        {% do dbt_cdc._note_captured(instance, row_count or 0) %}
     {% endif %}
 
     {% do persist_docs(relation, model) %}
     {{ run_hooks(post_hooks) }}
     {% do return({'relations': [relation]}) %}
 {% endmaterialization %}
+
+
+{#- Whether there is a window to capture; where none is open because the scan was left out, the run says so. -#}
+{% macro _is_capturing(window) %}
+    {% if dbt_cdc._is_building() and window.is_missing %}
+        {% do dbt_cdc._log_line(
+            'no scan window is open, so ' ~ model.name ~ ' captures nothing; dbt run --select +' ~ model.name
+            ~ ' opens one'
+        ) %}
+    {% endif %}
+    {% do return(dbt_cdc._is_building() and window.to_lsn) %}
+{% endmacro %}
 
 
 {#- The window's rows into the change table: by the fast statement, and if that fails for whatever
@@ -53,19 +65,8 @@
         {% endif %}
         {% do log('cdc: ' ~ instance.name ~ ': the fast statement failed, capturing with care') %}
     {% endif %}
-    {% do return(dbt_cdc._insert_and_count(dbt_cdc._insert_once(relation, rows, guard), count)) %}
-{% endmacro %}
-
-
-{#- A model's main statement, and how many rows there are then. -#}
-{% macro _insert_and_count(insert, count) %}
-    {% set is_script = var('cdc_sql_scripting', true) %}
-    {% call statement('main', fetch_result=is_script) -%}
-        {{ dbt_cdc._script(insert, count) if is_script else insert }}
-    {%- endcall %}
-    {% do return(
-        load_result('main').table.rows[0][0] if is_script else dbt_cdc._fetch(count)[0].row_count
-    ) %}
+    {% do return(dbt_cdc._main_write_and_fetch(
+        dbt_cdc._insert_once(relation, rows, guard), count)[0].row_count) %}
 {% endmacro %}
 
 

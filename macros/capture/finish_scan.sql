@@ -1,15 +1,10 @@
-{#- Who has captured the window. In one run that takes in all tables this is kept in memory, and the
-    last table publishes; across runs (a selection, a failure, one task for each table) it is kept
-    in scan_progress, and the run that completes the window publishes it. -#}
+{#- Who has captured the window. What one command captures and publishes is kept in memory; what it leaves
+    unpublished (a selection, a failure, one task for each model) is written into scan_progress at its end,
+    where a later command's publication finds it. -#}
 
-{% macro _mark_captured(instance, row_count) %}
-    {% set cache = dbt_cdc._invocation_cache() %}
-    {% set captured = cache.setdefault('captured', {}) %}
-    {% do captured.update({instance.name | lower: row_count}) %}
-    {% if captured | length == dbt_cdc._participants() | length
-        and cache.setdefault('publisher', instance.name) == instance.name %}
-        {% do dbt_cdc._publish_window(cache.window) %}
-    {% endif %}
+{#- Notes that this command has captured the window for one instance. -#}
+{% macro _note_captured(instance, row_count) %}
+    {% do dbt_cdc._invocation_cache().setdefault('captured', {}).update({instance.name | lower: row_count}) %}
 {% endmacro %}
 
 
@@ -19,38 +14,40 @@
 {% endmacro %}
 
 
+{#- Those that have not captured the window yet, in this command or in earlier ones. -#}
+{% macro _missing_captures(window) %}
+    {% set captured = dbt_cdc._invocation_cache().get('captured', {}).keys() | list %}
+    {% if dbt_cdc._participants().keys() | reject('in', captured) | list %}
+        {% do captured.extend(dbt_cdc._fetch(
+            'select distinct capture_instance from ' ~ dbt_cdc._state_relation('scan_progress')
+            ~ " where window_to_lsn = '" ~ window.to_lsn ~ "'"
+        ) | map(attribute='capture_instance')) %}
+    {% endif %}
+    {% do return(dbt_cdc._participants().keys() | reject('in', captured) | sort) %}
+{% endmacro %}
+
+
 {#- The on-run-end hook; `results` is what dbt says of the run's nodes. -#}
 {% macro finish_scan(results) %}
-    {% do dbt_cdc._declare_state() %}
-    {% if dbt_cdc._is_building() %}
+    {% if execute and dbt_cdc._is_building() %}
         {% set cache = dbt_cdc._invocation_cache() %}
-        {% set captured = cache.get('captured', {}).keys() | list %}
-        {% if captured and not cache.get('is_published') %}
-            {% do dbt_cdc._finish_partly_captured(cache.window, captured) %}
+        {% if cache.get('captured') and not cache.get('is_published') %}
+            {% do dbt_cdc._leave_open(cache.window, cache.captured.keys()) %}
         {% endif %}
         {% do dbt_cdc._record_session(results) %}
-        {% do dbt_cdc._report_new_columns(cache.opened_window) if cache.get('is_published') %}
+        {% do dbt_cdc._report_new_columns(cache.window) if cache.get('is_published') %}
     {% endif %}
 {% endmacro %}
 
 
-{% macro _finish_partly_captured(window, captured) %}
-    {% set progress = dbt_cdc._state_relation('scan_progress') %}
+{% macro _leave_open(window, captured) %}
     {% do run_query(
-        'insert into ' ~ progress ~ " select '" ~ window.to_lsn ~ "', col1 from values ('"
-        ~ captured | join("'), ('") ~ "')"
+        'insert into ' ~ dbt_cdc._state_relation('scan_progress') ~ " select '" ~ window.to_lsn
+        ~ "', col1 from values ('" ~ captured | join("'), ('") ~ "')"
     ) %}
-    {% set done = dbt_cdc._fetch(
-        'select distinct capture_instance from ' ~ progress
-        ~ " where window_to_lsn = '" ~ window.to_lsn ~ "'"
-    ) | map(attribute='capture_instance') | list %}
-    {% set missing = dbt_cdc._participants().keys() | reject('in', done) | sort %}
-    {% if missing %}
-        {% do dbt_cdc._log_line(
-            'the window up to ' ~ window.to_lsn ~ ' stays open: '
-            ~ missing | join(', ') ~ ' did not capture it; the next run takes it up again'
-        ) %}
-    {% else %}
-        {% do dbt_cdc._publish_window(window) %}
-    {% endif %}
+    {% set missing = dbt_cdc._missing_captures(window) %}
+    {% do dbt_cdc._log_line('the window up to ' ~ window.to_lsn ~ ' stays open: ' ~ (
+        missing | join(', ') ~ ' did not capture it; the next run takes it up again' if missing
+        else 'all have captured it; dbt run --select lsn_time_mapping publishes it'
+    )) %}
 {% endmacro %}

@@ -1,48 +1,53 @@
-{#- The instances of var cdc_capture_instances, in lower case: those that are published together, known
-    while dbt parses already. None without the variable: then all change tables of the project are. -#}
-{% macro _listed_instances() %}
-    {% set listed = var('cdc_capture_instances', none) %}
-    {% if listed is none %}
-        {% do return(none) %}
-    {% endif %}
+{#- What is published together: the capture instances of var cdc_capture_instances and the tracked tables of var
+    cdc_tracked_tables, known while dbt parses already. -#}
+
+{#- The names of one list, in lower case. -#}
+{% macro _listed(variable) %}
+    {% set listed = dbt_cdc._setting(variable) or [] %}
     {% if listed is string or listed is mapping or listed is not sequence %}
         {% do dbt_cdc.raise_cdc_error(
-            22963, "var cdc_capture_instances is '" ~ listed ~ "'",
-            'give a list: vars: {cdc_capture_instances: [' ~ listed ~ ']}'
+            22963, 'var ' ~ variable ~ " is '" ~ listed ~ "'",
+            'give a list: vars: {' ~ variable ~ ': [' ~ listed ~ ']}'
         ) %}
     {% endif %}
     {% do return(listed | map('lower') | list) %}
 {% endmacro %}
 
 
-{#- A run publishes what is listed: a change table beside the list, or a name without one, is an error. -#}
-{% macro _check_listed_instances() %}
-    {% set listed = dbt_cdc._listed_instances() %}
-    {% if listed is not none %}
-        {% for name, instance in dbt_cdc._capture_instances().items() if name not in listed %}
-            {% do dbt_cdc.raise_cdc_error(
-                22981, "capture instance '" ~ instance.name ~ "' of model " ~ instance.model
-                ~ ' is not listed among those that are published together',
-                'add it in dbt_project.yml: ' ~ dbt_cdc._listing_line(instance.name)
-            ) %}
-        {% endfor %}
-        {% for name in listed if name not in dbt_cdc._capture_instances() %}
-            {% do dbt_cdc.raise_cdc_error(
-                22981, "var cdc_capture_instances lists '" ~ name ~ "', which no model captures",
-                'add model ' ~ name ~ '_ct (dbt run-operation enable_table prints it), or take the name out'
-            ) %}
-        {% endfor %}
-    {% endif %}
+{#- The models that are published together. -#}
+{% macro _listed_models() %}
+    {% set names = [] %}
+    {% for name in dbt_cdc._listed('cdc_capture_instances') %}
+        {% do names.append(name ~ '_ct') %}
+    {% endfor %}
+    {% for name in dbt_cdc._listed('cdc_tracked_tables') %}
+        {% do names.append('change_tracking_' ~ dbt_cdc._suffix_of(name)) %}
+    {% endfor %}
+    {% do return(names) %}
 {% endmacro %}
 
 
-{#- The variable with one more instance. -#}
-{% macro _listing_line(name) %}
-    {% set listed = dbt_cdc._listed_instances() %}
-    {% set names = var('cdc_capture_instances', none) | list if listed is not none else [] %}
-    {% for node in graph.nodes.values()
-        if listed is none and node.resource_type == 'model' and node.config.materialized == 'change_table' %}
-        {% do names.append(node.name[:-3]) %}
+{#- A change table or tracked table beside its list, and a name without its model, is an error. -#}
+{% macro _check_listed(variable, listed, names, kind) %}
+    {% for name, model_name in names.items() if name not in listed %}
+        {% do dbt_cdc.raise_cdc_error(
+            22981, kind ~ " '" ~ name ~ "' of model " ~ model_name
+            ~ ' is not listed among those that are published together',
+            'add it in dbt_project.yml: ' ~ dbt_cdc._listing_line(variable, name)
+        ) %}
     {% endfor %}
-    {% do return('vars: {cdc_capture_instances: [' ~ ((names if listed is not none else names | sort) + [name]) | join(', ') ~ ']}') %}
+    {% for name in listed if name not in names %}
+        {% do dbt_cdc.raise_cdc_error(
+            22981, 'var ' ~ variable ~ " lists '" ~ name ~ "', which no model captures",
+            'add its model (dbt run-operation enable_table or enable_change_tracking prints it), or take the '
+            ~ 'name out'
+        ) %}
+    {% endfor %}
+{% endmacro %}
+
+
+{#- The variable with one more name. -#}
+{% macro _listing_line(variable, name) %}
+    {% set names = (dbt_cdc._setting(variable) or []) | list + [name] %}
+    {% do return('vars: {' ~ variable ~ ': [' ~ names | join(', ') ~ ']}') %}
 {% endmacro %}

@@ -1,7 +1,9 @@
-{#- Opens a scan window by writing down its transactions, in one atomic statement that does nothing
-    where a window after the published position is already there. -#}
-{% macro _open_window_sql(scanned_lsn, to_lsn) -%}
-    {%- set target = dbt_cdc._state_relation('scan_transactions') -%}
+{#- Opening a scan window: what there is to do, and the transactions that are written down. -#}
+
+{#- The transactions of the window to scan as scan_transactions keeps them: those that it commits, and those
+    that are still open at its end. -#}
+{% macro _scan_rows(window) -%}
+    {%- set transactions = dbt_cdc._state_relation('scan_transactions') -%}
     {%- set carried -%}
         select
             tran_id,
@@ -13,51 +15,50 @@
             updated_tables,
             record_count,
             schema_changes
-        from {{ target }}
+        from {{ transactions }}
         where
             commit_lsn is null
             and window_to_lsn = (
-                select max(window_to_lsn) from {{ target }} where window_to_lsn <= '{{ scanned_lsn }}'
+                select max(window_to_lsn) from {{ transactions }}
+                where window_to_lsn <= '{{ window.previous_lsn }}'
             )
     {%- endset -%}
-    {%- set rows -%}
-        select
-            '{{ to_lsn }}' as window_to_lsn,
-            tran_id,
-            begin_lsn,
-            begin_time,
-            commit_lsn,
-            commit_time,
-            changed_tables,
-            updated_tables,
-            record_count,
-            schema_changes,
-            current_timestamp() as opened_at
-        from (
-            {{ dbt_cdc._indent(dbt_cdc._window_transactions(
-                dbt_cdc._log_relation(), scanned_lsn, to_lsn,
-                carried if scanned_lsn != dbt_cdc._zero_lsn() else none
-            ), 12) }}
-        )
-    {%- endset -%}
-    {{ dbt_cdc._insert_once(
-        target, rows,
-        'not exists (select 1 from ' ~ target ~ " where window_to_lsn > '" ~ scanned_lsn ~ "')"
-    ) }}
+    {%- set to_lsn = window.to_lsn or window.log_end or window.previous_lsn -%}
+    select
+        '{{ to_lsn }}' as window_to_lsn,
+        tran_id,
+        begin_lsn,
+        begin_time,
+        commit_lsn,
+        commit_time,
+        changed_tables,
+        updated_tables,
+        record_count,
+        schema_changes,
+        current_timestamp() as opened_at
+    from (
+        {{ dbt_cdc._indent(dbt_cdc._window_transactions(
+            window.log, window.previous_lsn, to_lsn,
+            carried if window.previous_lsn != dbt_cdc._zero_lsn() else none
+        ), 8) }}
+    )
 {%- endmacro %}
 
 
-{#- Opens a window up to `to_lsn`, or finds the one that another run has opened meanwhile; with what is
-    registered. -#}
-{% macro _open_window(scanned_lsn, to_lsn) %}
+{#- Opens the window, or finds the one that another run has opened meanwhile; with what is registered. -#}
+{% macro _open_window(relation, rows, scanned_lsn) %}
     {% set query -%}
         select
             open_window.*,
             ({{ dbt_cdc._indent(dbt_cdc._as_json(dbt_cdc._registered_state_sql()), 12) }}) as registered
-        from ({{ dbt_cdc._indent(dbt_cdc._open_windows_sql(scanned_lsn), 12) }}) as open_window
+        from ({{ dbt_cdc._indent(dbt_cdc._open_windows_sql(scanned_lsn, relation), 12) }}) as open_window
     {%- endset %}
-    {% set rows = dbt_cdc._write_and_fetch(dbt_cdc._open_window_sql(scanned_lsn, to_lsn), query) %}
-    {% do return(dict(dbt_cdc._window_of(rows[0], scanned_lsn), is_opened_here=true)) %}
+    {% set found = dbt_cdc._main_write_and_fetch(
+        dbt_cdc._insert_once(
+            relation, rows,
+            'not exists (select 1 from ' ~ relation ~ " where window_to_lsn > '" ~ scanned_lsn ~ "')"
+        ), query) %}
+    {% do return(dict(dbt_cdc._window_of(found[0], scanned_lsn), is_opened_here=true)) %}
 {% endmacro %}
 
 
@@ -92,23 +93,31 @@
 {% endmacro %}
 
 
+{#- What is asked of tables that are not there yet is left out. -#}
 {% macro _work_sql(scanned_lsn) -%}
-    select log_end.*, job.most_commits, open_window.*
+    {%- set jobs = dbt_cdc._state_relation('cdc_jobs') -%}
+    {%- set transactions = dbt_cdc._state_relation('scan_transactions') -%}
+    select *
     from (
         {{ dbt_cdc._indent(dbt_cdc._log_end_sql(scanned_lsn), 8) }}
     ) as log_end
+    {%- if load_cached_relation(jobs) is not none %}
     left join (
         select maxtrans * maxscans as most_commits
-        from {{ dbt_cdc._state_relation('cdc_jobs') }}
+        from {{ jobs }}
         where job_type = 'capture' and not continuous
     ) as job on true
+    {%- endif %}
+    {%- if load_cached_relation(transactions) is not none %}
     left join (
-        {{ dbt_cdc._indent(dbt_cdc._open_windows_sql(scanned_lsn), 8) }}
+        {{ dbt_cdc._indent(dbt_cdc._open_windows_sql(scanned_lsn, transactions), 8) }}
     ) as open_window on true
+    {%- endif %}
 {%- endmacro %}
 
 
-{% macro _open_windows_sql(scanned_lsn) -%}
+{#- The first window after a position, as one row; `transactions` is where it is written down. -#}
+{% macro _open_windows_sql(scanned_lsn, transactions) -%}
     select
         window_to_lsn as to_lsn,
         min(begin_lsn) as floor_lsn,
@@ -144,7 +153,7 @@
             {{ dbt_cdc._indent(dbt_cdc._captured_schema_changes_sql(), 12) }} as captured_schema_changes,
             {{ dbt_cdc._indent(dbt_cdc._is_captured_in('changed_tables'), 12) }} as leaves_rows,
             {{ dbt_cdc._indent(dbt_cdc._is_captured_in('updated_tables'), 12) }} as may_leave_rows
-        from {{ dbt_cdc._state_relation('scan_transactions') }}
+        from {{ transactions }}
         where window_to_lsn > '{{ scanned_lsn }}' and commit_lsn is not null
     )
     group by window_to_lsn

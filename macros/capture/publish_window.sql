@@ -1,6 +1,50 @@
-{#- Publication: the window's transactions into lsn_time_mapping, then the new validity intervals.
-    Each step can be repeated; readers see the window with the last one. -#}
-{% macro _publish_window(window) %}
+{#- The body of lsn_time_mapping, the publication: one row for each transaction of the window that left a row in
+    any change table. An INSERT or DELETE always does; whether an UPDATE has, only its change table tells, and
+    reading one costs more than all the rest. -#}
+{% macro publication() -%}
+    {%- if execute -%}
+{{ dbt_cdc._mapping_rows(dbt_cdc.scan_window()) }}
+    {%- else -%}
+        {%- do dbt_cdc._log_relation() -%}
+        {%- do dbt_cdc._declare_state() -%}
+        {%- for name in dbt_cdc._listed_models() -%}
+            {%- do dbt_cdc._ref_of_project(name) -%}
+        {%- endfor -%}
+select 1 as placeholder
+    {%- endif -%}
+{%- endmacro %}
+
+
+{#- Publishes the window that all have captured: its transactions, then the new validity intervals. Each step
+    can be repeated; readers see the window with the last one. -#}
+{% materialization publication, default %}
+    {% set relation = this.incorporate(type='table') %}
+    {{ run_hooks(pre_hooks) }}
+    {% do dbt_cdc._ensure_state_tables() %}
+    {% set window = dbt_cdc.scan_window() %}
+    {% if dbt_cdc._is_building() and window.to_lsn %}
+        {% set missing = dbt_cdc._missing_captures(window) %}
+        {% if missing %}
+            {% do dbt_cdc._log_line(
+                'not published: ' ~ missing | join(', ') ~ ' did not capture the window up to '
+                ~ window.to_lsn
+            ) %}
+        {% else %}
+            {% do dbt_cdc._publish_window(relation, window, compiled_code) %}
+        {% endif %}
+    {% endif %}
+    {% if not load_result('main') %}
+        {% call noop_statement('main', 'OK') -%}
+            -- nothing to publish
+        {%- endcall %}
+    {% endif %}
+    {% do persist_docs(relation, model) %}
+    {{ run_hooks(post_hooks) }}
+    {% do return({'relations': [relation]}) %}
+{% endmaterialization %}
+
+
+{% macro _publish_window(mapping, window, rows) %}
     {% do dbt_cdc._enter_phase(7) %}
     {% do dbt_cdc._announce_new_instances(window) %}
     {% do dbt_cdc._end_abandoned_instances(window) %}
@@ -11,8 +55,11 @@
     {% endfor %}
     {% do dbt_cdc._raise_truncated_low_ends() %}
     {% do dbt_cdc._publish_versions(window) %}
-    {% set intervals = dbt_cdc._write_and_fetch(
-        dbt_cdc._publish_mapping_sql(window),
+    {% set intervals = dbt_cdc._main_write_and_fetch(
+        dbt_cdc._insert_once(
+            mapping, rows,
+            'not exists (select 1 from ' ~ mapping ~ " where start_lsn > '" ~ window.previous_lsn ~ "')"
+        ),
         dbt_cdc._intervals_sql(window.state.high_end or dbt_cdc._zero_lsn())
     ) if dbt_cdc._capture_instances() else none %}
     {% do dbt_cdc._publish_validity_intervals(window.to_lsn, window.state, intervals) %}
@@ -23,62 +70,70 @@
 {% endmacro %}
 
 
-{#- One row for each transaction that left a row in any change table. An INSERT or DELETE always does;
-    whether an UPDATE has, only its change table tells, and reading one costs more than all the rest. -#}
-{% macro _publish_mapping_sql(window) -%}
-    {%- set mapping = dbt_cdc._state_relation('lsn_time_mapping') -%}
-    {%- set asked = dbt_cdc._instances_of(window.updated_tables) -%}
-    {%- set rows -%}
-    with entered as (
-        select
-            commit_lsn as start_lsn,
-            begin_time as tran_begin_time,
-            commit_time as tran_end_time,
-            tran_id,
-            begin_lsn as tran_begin_lsn
-        from {{ dbt_cdc._state_relation('scan_transactions') }}
-        where
-            window_to_lsn = '{{ window.to_lsn }}'
-            and commit_lsn is not null
-            and (
-                {{ dbt_cdc._indent(dbt_cdc._is_captured_in('changed_tables'), 16) }}
-                {%- if asked %}
-                or commit_lsn in (
-                    {%- for instance in asked %}
-                    select `__$start_lsn` from {{ instance.relation }}
-                    where
-                        `__$start_lsn` > '{{ window.previous_lsn }}'
-                        and `__$start_lsn` <= '{{ window.to_lsn }}'
-                    {{- ' union all' if not loop.last }}
-                    {%- endfor %}
-                )
-                {%- endif %}
+{#- Without a window, none. -#}
+{% macro _mapping_rows(window) -%}
+    {%- set transactions = dbt_cdc._transactions_of(window) -%}
+    {%- set asked = dbt_cdc._instances_of(window.updated_tables or []) -%}
+with entered as (
+    select
+        commit_lsn as start_lsn,
+        begin_time as tran_begin_time,
+        commit_time as tran_end_time,
+        tran_id,
+        begin_lsn as tran_begin_lsn
+    from {{ transactions }}
+    where
+        window_to_lsn = '{{ window.to_lsn or dbt_cdc._zero_lsn() }}'
+        and commit_lsn is not null
+        and (
+            {{ dbt_cdc._indent(dbt_cdc._is_captured_in('changed_tables'), 12) }}
+            {%- if asked %}
+            or commit_lsn in (
+                {%- for instance in asked %}
+                select `__$start_lsn` from {{ dbt_cdc._indent(
+                    dbt_cdc._change_rows_to_publish(instance, window), 16) }}
+                where
+                    `__$start_lsn` > '{{ window.previous_lsn }}'
+                    and `__$start_lsn` <= '{{ window.to_lsn }}'
+                {{- ' union all' if not loop.last }}
+                {%- endfor %}
             )
-    )
+            {%- endif %}
+        )
+)
 
-    select * from entered
-    {%- if not window.ends_with_rows %}
-    union all
-    {{ dbt_cdc._indent(dbt_cdc._heartbeat_sql(window), 4) }}
+select * from entered
+    {%- if window.to_lsn and not window.ends_with_rows %}
+union all
+{{ dbt_cdc._heartbeat_sql(window, transactions) }}
     {%- endif %}
-    {%- endset -%}
-    {{ dbt_cdc._insert_once(
-        mapping, rows,
-        'not exists (select 1 from ' ~ mapping ~ " where start_lsn > '" ~ window.previous_lsn ~ "')"
-    ) }}
+{%- endmacro %}
+
+
+{#- The change table; before a run, the rows that it will have. -#}
+{% macro _change_rows_to_publish(instance, window) -%}
+    {%- if not window.transactions_relation -%}
+    {{ instance.relation }}
+    {%- else -%}
+    (
+        {{ dbt_cdc._indent(dbt_cdc._change_rows(
+            instance, dbt_cdc._instance_window(instance, window), window.log,
+            window.transactions_relation), 8) }}
+    )
+    {%- endif -%}
 {%- endmacro %}
 
 
 {#- A heartbeat (tran_id 0x00) for the window's last commit where that one left no rows and nothing was
     entered for more than 300 seconds. -#}
-{% macro _heartbeat_sql(window) -%}
+{% macro _heartbeat_sql(window, transactions) -%}
     select
         committed.commit_lsn,
         committed.commit_time,
         committed.commit_time,
         '0x00',
         '{{ dbt_cdc._zero_lsn() }}'
-    from {{ dbt_cdc._state_relation('scan_transactions') }} as committed
+    from {{ transactions }} as committed
     cross join (
         select max(start_lsn) as start_lsn, max(tran_end_time) as tran_end_time
         from (

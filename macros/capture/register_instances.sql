@@ -2,8 +2,29 @@
     and index_columns; edits of known ones are refused; the window's DDL is followed. An instance counts
     as entered with its row in change_tables, the last of the three statements. -#}
 {% macro _register_instances(window) %}
-    {% set known = dbt_cdc._registered_state(
-        fromjson(window.registered) if window.registered else none) %}
+    {% set planned = dbt_cdc._plan_instances(window, enters_new=true) %}
+    {% set new = planned.new %}
+    {% if new %}
+        {% for table in ['captured_columns', 'index_columns', 'change_tables'] %}
+            {% set target = dbt_cdc._state_relation(table) %}
+            {% set values = dbt_cdc['_' ~ table ~ '_values'](new) %}
+            {% if values %}
+                {% do run_query(dbt_cdc._enter_sql(target, values)) %}
+            {% endif %}
+        {% endfor %}
+        {% do dbt_cdc._inherit_ddl_history(new) %}
+    {% endif %}
+    {% do dbt_cdc._follow_schema_changes(planned.plans) %}
+    {% do dbt_cdc._invocation_cache().update(plans=planned.plans) %}
+{% endmacro %}
+
+
+{#- What is to be done with each instance in a window, only read: {known: what is registered, new: instances
+    that are not, plans: what the window's DDL means, by name}. All instances get what is `registered` of
+    them, or will be where this command `enters_new` ones; otherwise those have no plan. -#}
+{% macro _plan_instances(window, enters_new) %}
+    {% set known = dbt_cdc._registered_state(fromjson(window.registered)) if window.registered
+        else dbt_cdc._registered_if_any() %}
     {% set changes = dbt_cdc._read_schema_changes(window.schema_changes, window.log) %}
     {% set plans, new = {}, [] %}
     {% for name, instance in dbt_cdc._capture_instances().items() %}
@@ -15,10 +36,7 @@
             {% do new.append(instance) %}
         {% endif %}
     {% endfor %}
-    {% if not known and not dbt_cdc._jobs() %}
-        {% do dbt_cdc._enter_jobs() %}
-    {% endif %}
-    {% if new %}
+    {% if new and enters_new %}
         {% set log_start = dbt_cdc._fetch(
             'select min(lsn) as lsn from ' ~ dbt_cdc._log_relation()
         )[0].lsn %}
@@ -31,17 +49,8 @@
                 instance.name | lower: dbt_cdc._plan_schema_changes(instance, instance.registered, seen)
             }) %}
         {% endfor %}
-        {% for table in ['captured_columns', 'index_columns', 'change_tables'] %}
-            {% set target = dbt_cdc._state_relation(table) %}
-            {% set values = dbt_cdc['_' ~ table ~ '_values'](new) %}
-            {% if values %}
-                {% do run_query(dbt_cdc._enter_sql(target, values)) %}
-            {% endif %}
-        {% endfor %}
-        {% do dbt_cdc._inherit_ddl_history(new) %}
     {% endif %}
-    {% do dbt_cdc._follow_schema_changes(plans) %}
-    {% do dbt_cdc._invocation_cache().update(plans=plans) %}
+    {% do return({'known': known, 'new': new, 'plans': plans}) %}
 {% endmacro %}
 
 

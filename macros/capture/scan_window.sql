@@ -1,18 +1,55 @@
-{#- The scan window of this run, resolved once: {previous_lsn, to_lsn, floor_lsn, published}.
-    `previous_lsn` is exclusive, `to_lsn` inclusive and none where there is nothing to capture;
-    `floor_lsn` is the first record of any transaction that commits in the window; `published`
-    lists the instances that were part of the last publication. A window that an earlier run left
-    open is taken up again; unit tests override this macro. -#}
+{#- The window that change tables capture and the publication publishes, resolved once in a command and only
+    by reading: {previous_lsn, to_lsn, floor_lsn, published, ...}. `previous_lsn` is exclusive, `to_lsn`
+    inclusive and none where there is nothing to capture; `floor_lsn` is the first record of any transaction
+    that commits in the window; `published` lists the instances that were part of the last publication. It is
+    the one that stands open; where none does, `dbt compile` takes the one that a run would open. Unit tests
+    override this macro. -#}
 {% macro scan_window() %}
     {% set cache = dbt_cdc._invocation_cache() %}
     {% if 'window' not in cache %}
-        {% if dbt_cdc._is_building() %}
-            {% do cache.update(window=dbt_cdc._resolve_scan_window()) %}
-        {% else %}
-            {% do return(dbt_cdc._no_window()) %}
+        {% set window = dbt_cdc._window_to_scan() %}
+        {% if window.log_end %}
+            {% set window = dbt_cdc._nothing_open(window) if dbt_cdc._is_building()
+                else dbt_cdc._window_before_a_run(window) %}
         {% endif %}
+        {% if window.to_lsn %}
+            {% do cache.update(
+                plans=dbt_cdc._plan_instances(window, enters_new=not dbt_cdc._is_building()).plans) %}
+            {% do window.update(versions=dbt_cdc._window_versions(window)) %}
+            {% do dbt_cdc._enter_phase(3) %}
+        {% endif %}
+        {% do cache.update(window=window) %}
     {% endif %}
     {% do return(cache.window) %}
+{% endmacro %}
+
+
+{#- Where the scan stands: an open window, or with `log_end` the bounds of the one that is to be opened. -#}
+{% macro _window_to_scan() %}
+    {% set cache = dbt_cdc._invocation_cache() %}
+    {% if 'window_to_scan' not in cache %}
+        {% set is_readable = execute and not flags.EMPTY and not dbt_cdc._is_unit_test()
+            and dbt_cdc._participants() and load_cached_relation(dbt_cdc._log_relation()) is not none %}
+        {% do cache.update(window_to_scan=dbt_cdc._find_window_to_scan() if is_readable
+            else dbt_cdc._no_window()) %}
+    {% endif %}
+    {% do return(cache.window_to_scan) %}
+{% endmacro %}
+
+
+{% macro _find_window_to_scan() %}
+    {% set state = dbt_cdc._published_state() %}
+    {% do return(dbt_cdc._with_state(dbt_cdc._find_work(state.scanned_lsn), state)) %}
+{% endmacro %}
+
+
+{#- A window with what is published before it. -#}
+{% macro _with_state(window, state) %}
+    {% do return(dict(
+        window, state=state, published=dbt_cdc._published_instances(state), log=dbt_cdc._log_relation(),
+        ended=dbt_cdc._ended_instances(state),
+        abandoned=state.intervals.keys() | reject('in', dbt_cdc._capture_instances().keys()) | sort
+    )) %}
 {% endmacro %}
 
 
@@ -24,40 +61,28 @@
 {% endmacro %}
 
 
-{% macro _resolve_scan_window() %}
-    {% do dbt_cdc._check_listed_instances() %}
-    {% do dbt_cdc._ensure_state_tables() %}
-    {% do dbt_cdc._enter_phase(2) %}
-    {% set state = dbt_cdc._published_state() %}
-    {% set window = dbt_cdc._find_work(state.scanned_lsn) %}
-    {% if window.to_lsn or window.log_end %}
-        {% set tracking = dbt_cdc._register_tracked_tables(state, window) %}
-    {% endif %}
-    {% if window.log_end and not window.to_lsn %}
-        {% set window = dbt_cdc._open_window(state.scanned_lsn, window.log_end) %}
-    {% endif %}
-    {% do window.update(
-        state=state, published=dbt_cdc._published_instances(state), log=dbt_cdc._log_relation(),
-        ended=dbt_cdc._ended_instances(state),
-        abandoned=state.intervals.keys() | reject('in', dbt_cdc._capture_instances().keys()) | sort
-    ) %}
-    {% do dbt_cdc._report_ended_instances(window) %}
-    {% if window.to_lsn %}
-        {% do dbt_cdc._invocation_cache().update(opened_window=window) %}
-        {% do dbt_cdc._enter_phase(3) %}
-        {% do dbt_cdc._register_instances(window) %}
-        {% if tracking %}
-            {% do window.update(versions=dbt_cdc._window_versions(window, **tracking)) %}
-        {% endif %}
-        {% do dbt_cdc._log_line(
-            'scan window: after ' ~ window.previous_lsn ~ ' up to ' ~ window.to_lsn ~ ', '
-            ~ window.transactions ~ ' transactions'
-            ~ ('; an earlier run left it open, newer commits wait for the next run' if window.has_newer)
-        ) %}
-    {% else %}
-        {% do dbt_cdc._log_line('nothing to capture after ' ~ window.previous_lsn) %}
-    {% endif %}
-    {% do return(window) %}
+{% macro _nothing_open(window) %}
+    {% do return(dict(window, to_lsn=none, is_missing=true)) %}
+{% endmacro %}
+
+
+{#- The window that a run would open, its transactions taken out of the log instead of scan_transactions. -#}
+{% macro _window_before_a_run(window) %}
+    {% set transactions -%}
+        (
+            {{ dbt_cdc._indent(dbt_cdc._scan_rows(window), 12) }}
+        )
+    {%- endset %}
+    {% set rows = dbt_cdc._fetch(dbt_cdc._open_windows_sql(window.previous_lsn, transactions)) %}
+    {% do return(dict(
+        window, transactions_relation=transactions, **dbt_cdc._window_of(rows[0], window.previous_lsn)
+    )) %}
+{% endmacro %}
+
+
+{#- What the window's transactions are read from. -#}
+{% macro _transactions_of(window) %}
+    {% do return(window.transactions_relation or dbt_cdc._state_relation('scan_transactions')) %}
 {% endmacro %}
 
 

@@ -3,9 +3,8 @@
     version get CDC 313 before any row goes; each step can be repeated. `auto`: as the agent calls
     it, only where auto cleanup is on. -#}
 {% macro change_tracking_cleanup(dry_run=false, auto=false, compact=true) %}
-    {% do dbt_cdc._declare_state() %}
     {% if execute %}
-        {% do dbt_cdc._ensure_state_tables() %}
+        {% do dbt_cdc._ensure_state_tables('tracking') if dbt_cdc._has_state('syscommittab') %}
         {% set settings = dbt_cdc._tracking_settings() %}
         {% set cleanup = dbt_cdc._planned_cleanup(settings) %}
         {% if auto and not settings.is_auto_cleanup_on %}

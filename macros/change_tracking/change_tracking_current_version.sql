@@ -1,8 +1,8 @@
 {#- The version of the last published transaction that has changed a tracked table; none where
     change tracking has published nothing. A value at run time. -#}
 {% macro change_tracking_current_version() %}
-    {% do dbt_cdc._declare_state() %}
     {% if not execute %}
+        {% do ref('dbt_cdc', 'lsn_time_mapping') %}
         {% do return(0) %}
     {% endif %}
     {% do return(dbt_cdc._tracking_state().current_version) %}

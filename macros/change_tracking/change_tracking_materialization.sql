@@ -14,22 +14,22 @@
         {%- endcall %}
     {% endif %}
 
-    {% set is_capturing = dbt_cdc._is_building() and window.to_lsn %}
+    {% set is_capturing = dbt_cdc._is_capturing(window) %}
     {% if is_capturing and tracked.name in window.versions.tables
         and dbt_cdc._is_touched(tracked, window) %}
         {% set later = relation ~ ' where sys_change_version > ' ~ window.versions.base %}
-        {% set row_count = dbt_cdc._insert_and_count(
+        {% set row_count = dbt_cdc._main_write_and_fetch(
             dbt_cdc._insert_once(
                 relation, compiled_code, 'not exists (select 1 from ' ~ later ~ ')'),
             'select count(*) as row_count from ' ~ later
-        ) %}
+        )[0].row_count %}
     {% else %}
         {% call noop_statement('main', 'OK') -%}
             -- nothing to track
         {%- endcall %}
     {% endif %}
     {% if is_capturing %}
-        {% do dbt_cdc._mark_captured(tracked, row_count or 0) %}
+        {% do dbt_cdc._note_captured(tracked, row_count or 0) %}
     {% endif %}
 
     {% do persist_docs(relation, model) %}

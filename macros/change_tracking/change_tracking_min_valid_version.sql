@@ -1,8 +1,8 @@
 {#- The smallest last_sync_version of a table that can be answered; none for a table that is not
     tracked. A value at run time. -#}
 {% macro change_tracking_min_valid_version(table) %}
-    {% do dbt_cdc._declare_state() %}
     {% if not execute %}
+        {% do ref('dbt_cdc', 'lsn_time_mapping') %}
         {% do return(0) %}
     {% endif %}
     {% set name = (table if table is not none else '') | string | lower | trim %}

@@ -11,7 +11,6 @@
         {%- set window = dbt_cdc.scan_window() %}
 {{ dbt_cdc._tracked_rows(tracked, window, log) }}
     {%- else -%}
-        {%- do dbt_cdc._declare_state() -%}
 select 1 as placeholder
     {%- endif %}
 {%- endmacro %}

@@ -2,7 +2,6 @@
     `last_sync_version`, up to the last published version; NULL gives all that are kept. A version
     that is too old, or that was never published, is an error unless `allow_stale`. -#}
 {% macro changetable_changes(table, last_sync_version, allow_stale=false) -%}
-    {%- do dbt_cdc._declare_state() -%}
     {%- if execute -%}
     {%- set tracked = dbt_cdc._find_tracked_table(table) -%}
     {%- do ref(tracked.model) -%}

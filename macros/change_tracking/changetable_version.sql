@@ -1,7 +1,6 @@
 {#- CHANGETABLE(VERSION ...), to be used after `from`: of one key, the version and context of its
     last change; a key that has not changed has NULL, one that was deleted last gives no row. -#}
 {% macro changetable_version(table, primary_key_values) -%}
-    {%- do dbt_cdc._declare_state() -%}
     {%- if execute -%}
     {%- set tracked = dbt_cdc._find_tracked_table(table) -%}
     {%- do ref(tracked.model) -%}

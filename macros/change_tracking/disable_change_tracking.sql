@@ -2,9 +2,8 @@
     the row in change_tracking_tables. Unless `dry_run` is false it only prints what it would do.
     Enabled again, the table begins anew. -#}
 {% macro disable_change_tracking(source_schema, source_name, dry_run=true) %}
-    {% do dbt_cdc._declare_state() %}
     {% if execute %}
-        {% do dbt_cdc._ensure_state_tables() %}
+        {% do dbt_cdc._ensure_state_tables('tracking') %}
         {% set table = source_schema ~ '.' ~ source_name %}
         {% set name = 'change_tracking_' ~ dbt_cdc._tracking_suffix(source_schema, source_name) %}
         {% set known = dbt_cdc._read_tracking(dbt_cdc._zero_lsn()).tables.get(name) %}

@@ -5,7 +5,6 @@
 {% macro enable_change_tracking(
     source_schema, source_name, primary_key, track_columns_updated=false, dry_run=true
 ) %}
-    {% do dbt_cdc._declare_state() %}
     {% if execute %}
         {% do dbt_cdc._check_source_given(source_schema, source_name) %}
         {% set table = source_schema ~ '.' ~ source_name %}
@@ -27,6 +26,7 @@
         {% do dbt_cdc._check_tracked_key(table, key, found.columns) %}
         {% do print(dbt_cdc._tracking_model(
             name, source_schema, source_name, key, track_columns_updated, found)) %}
+        {% do print('\n# dbt_project.yml: ' ~ dbt_cdc._listing_line('cdc_tracked_tables', name[16:])) %}
     {% endif %}
 {% endmacro %}
 

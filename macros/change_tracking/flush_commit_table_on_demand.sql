@@ -1,9 +1,8 @@
 {#- Run-operation (sys.sp_flush_commit_table_on_demand): removes at most `numrows` transactions, the
     oldest first, that all side tables are clean of. -#}
 {% macro flush_commit_table_on_demand(numrows=100000, dry_run=false) %}
-    {% do dbt_cdc._declare_state() %}
     {% if execute %}
-        {% do dbt_cdc._ensure_state_tables() %}
+        {% do dbt_cdc._ensure_state_tables('tracking') %}
         {% if numrows is not number or numrows is boolean or numrows < 1 %}
             {% do dbt_cdc.raise_cdc_error(
                 22850, 'numrows is ' ~ numrows, 'give a number of rows above 0, or leave it out'

@@ -1,9 +1,8 @@
 {#- Run-operation (sys.sp_flush_CT_internal_table_on_demand): cleans the side table of one tracked
     table. -#}
 {% macro flush_ct_internal_table_on_demand(table, dry_run=false) %}
-    {% do dbt_cdc._declare_state() %}
     {% if execute %}
-        {% do dbt_cdc._ensure_state_tables() %}
+        {% do dbt_cdc._ensure_state_tables('tracking') %}
         {% set name = dbt_cdc._find_tracked_table(table).name %}
         {% set plan = dbt_cdc._planned_cleanup(dbt_cdc._tracking_settings()) %}
         {% set tables = plan.tables | selectattr('name', 'equalto', name) | list %}

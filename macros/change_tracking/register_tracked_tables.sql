@@ -1,12 +1,12 @@
 {#- Enters new tracked tables into change_tracking_tables, beginning after the last published
     position, or after a window that was opened without them. A table whose model was away while
-    windows were published begins anew. Gives what `_window_versions` needs. -#}
+    windows were published begins anew. -#}
 {% macro _register_tracked_tables(state, window) %}
     {% if not dbt_cdc._tracked_tables() %}
         {% do return(none) %}
     {% endif %}
-    {% set published = dbt_cdc._tracking_state() %}
-    {% set read = dbt_cdc._read_tracking(state.scanned_lsn) %}
+    {% set before = dbt_cdc._tracking_before(state.scanned_lsn) %}
+    {% set published, read = before.published, before.read %}
     {% set new, returned = [], [] %}
     {% for name, tracked in dbt_cdc._tracked_tables().items() %}
         {% if name not in read.tables %}
@@ -22,23 +22,34 @@
     {% if new or returned %}
         {% do dbt_cdc._enter_database() %}
         {% set begin_lsn = window.to_lsn or state.scanned_lsn %}
-        {% set begin_version = dbt_cdc._version_after(window, published, read) %}
+        {% set begin_version = dbt_cdc._version_after(window, read) %}
         {% do dbt_cdc._enter_tracked_tables(new, begin_version, begin_lsn) %}
         {% for tracked in returned %}
             {% do dbt_cdc._begin_anew(tracked, begin_version, begin_lsn) %}
         {% endfor %}
-        {% set read = dbt_cdc._read_tracking(state.scanned_lsn) %}
+        {% do dbt_cdc._invocation_cache().tracking_before.update(
+            read=dbt_cdc._read_tracking(state.scanned_lsn)) %}
     {% endif %}
-    {% do return({'published': published, 'read': read}) %}
+{% endmacro %}
+
+
+{#- What a window's versions follow, read once in a command: what is `published`, and what the tables hold. -#}
+{% macro _tracking_before(scanned_lsn) %}
+    {% set cache = dbt_cdc._invocation_cache() %}
+    {% if 'tracking_before' not in cache %}
+        {% do cache.update(tracking_before={
+            'published': dbt_cdc._tracking_state(), 'read': dbt_cdc._read_tracking(scanned_lsn)}) %}
+    {% endif %}
+    {% do return(cache.tracking_before) %}
 {% endmacro %}
 
 
 {#- The last version of the window, or where there is none, before the next one. -#}
-{% macro _version_after(window, published, read) %}
+{% macro _version_after(window, read) %}
     {% if not window.to_lsn %}
         {% do return(read.version) %}
     {% endif %}
-    {% set numbered = dict(window, versions=dbt_cdc._window_versions(window, published, read)) %}
+    {% set numbered = dict(window, versions=dbt_cdc._window_versions(window)) %}
     {% do return(read.version + dbt_cdc._fetch(
         'select count(*) as transactions from (' ~ dbt_cdc._versions_sql(numbered) ~ ')'
     )[0].transactions | int) %}

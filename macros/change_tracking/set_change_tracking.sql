@@ -1,9 +1,8 @@
 {#- Run-operation (alter database ... set change_tracking): the retention, e.g. '2 days', and
     whether the agent cleans up by itself. What is not given stays. -#}
 {% macro set_change_tracking(change_retention=none, auto_cleanup=none, dry_run=false) %}
-    {% do dbt_cdc._declare_state() %}
     {% if execute %}
-        {% do dbt_cdc._ensure_state_tables() %}
+        {% do dbt_cdc._ensure_state_tables('tracking') %}
         {% set settings = dbt_cdc._tracking_settings() %}
         {% if change_retention is not none %}
             {% do settings.update(dbt_cdc._checked_retention(change_retention)) %}
@@ -54,7 +53,7 @@
 {% macro _tracking_settings() %}
     {% for row in dbt_cdc._fetch(
         'select * from ' ~ dbt_cdc._state_relation('change_tracking_databases') ~ ' limit 1'
-    ) %}
+    ) if dbt_cdc._has_state('change_tracking_databases') %}
         {% do return(dict(
             row, retention_period=row.retention_period | int,
             retention_period_units=row.retention_period_units | int,

@@ -44,10 +44,19 @@
 {%- endmacro %}
 
 
-{#- Tells dbt while it parses that a model reads a side table; see _depend_on_instance. -#}
+{#- Tells dbt while it parses that a model reads a side table; see _depend_on_instances. -#}
 {% macro _depend_on_tracked_table(table) %}
+    {% do ref('dbt_cdc', 'lsn_time_mapping') %}
+    {% set name = 'change_tracking_' ~ dbt_cdc._suffix_of(table) %}
+    {% if name in dbt_cdc._listed_models() %}
+        {% do dbt_cdc._ref_of_project(name) %}
+    {% endif %}
+{% endmacro %}
+
+
+{#- The suffix of a side table's name, by the table's name (schema.table) or the side table's. -#}
+{% macro _suffix_of(table) %}
     {% set suffix = modules.re.sub(
         '[^a-z0-9_]', '_', (table if table is not none else '') | string | lower | trim) %}
-    {% set name = suffix if suffix.startswith('change_tracking_') else 'change_tracking_' ~ suffix %}
-    {% do dbt_cdc._depend_on_model(name) %}
+    {% do return(suffix[16:] if suffix.startswith('change_tracking_') else suffix) %}
 {% endmacro %}

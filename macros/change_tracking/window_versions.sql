@@ -4,9 +4,14 @@
 
 {#- {base, tables, truncated, published}: the last version before the window; the tables that it
     tracks, by the names of their side tables; their TRUNCATEs; what was published when the run
-    began. -#}
-{% macro _window_versions(window, published, read) %}
-    {% set tables = {} %}
+    began. None without tracked tables. -#}
+{% macro _window_versions(window) %}
+    {% if not dbt_cdc._tracked_tables()
+        or load_cached_relation(dbt_cdc._state_relation('change_tracking_tables')) is none %}
+        {% do return(none) %}
+    {% endif %}
+    {% set before = dbt_cdc._tracking_before(window.previous_lsn) %}
+    {% set published, read, tables = before.published, before.read, {} %}
     {% for name, row in read.tables.items()
         if row.begin_lsn <= window.previous_lsn
         and (name in dbt_cdc._tracked_tables() or row.key in published.min_valid_versions) %}
@@ -28,7 +33,7 @@
         begin_lsn,
         commit_lsn,
         commit_time
-    from {{ dbt_cdc._state_relation('scan_transactions') }}
+    from {{ dbt_cdc._transactions_of(window) }}
     where
         window_to_lsn = '{{ window.to_lsn or dbt_cdc._zero_lsn() }}'
         and commit_lsn > '{{ window.previous_lsn }}'
@@ -62,7 +67,7 @@
         change.source_schema,
         change.source_name,
         commit_lsn
-    from {{ dbt_cdc._state_relation('scan_transactions') }}
+    from {{ dbt_cdc._transactions_of(window) }}
         lateral view explode(schema_changes) changes as change
     where
         window_to_lsn = '{{ window.to_lsn }}'

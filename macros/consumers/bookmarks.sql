@@ -37,7 +37,6 @@
 {#- The pre-hook that new_changes gives to its model. It writes where there is something new to say: a
     model without news leaves its bookmarks alone. -#}
 {% macro _open_bookmarks() %}
-    {% do dbt_cdc._declare_state() %}
     {% set consumer = dbt_cdc._consumer_at_work() %}
     {% set known, new = [], [] %}
     {% for name, window in consumer.get('windows', {}).items() if not consumer.is_open %}
@@ -52,6 +51,7 @@
         {% set version = dbt_cdc._fetch('describe history ' ~ this ~ ' limit 1')[0].version
             if consumer.is_there else -1 %}
         {% set table = dbt_cdc._state_relation('consumer_bookmarks') %}
+        {% do dbt_cdc._ensure_state_tables('consumers') if not dbt_cdc._has_state('consumer_bookmarks') %}
         {% if known %}
             {% set open = dbt_cdc._reopen_sql(table, consumer, known, version) %}
             {% do run_query(dbt_cdc._on_failure(open, open)) %}
@@ -116,7 +116,6 @@
 {#- The post-hook that new_changes gives to its model: moves its bookmarks where the write has not, and drops
     those of instances that it reads no more, which a run that died here has left. -#}
 {% macro _move_bookmarks() %}
-    {% do dbt_cdc._declare_state() %}
     {% set consumer = dbt_cdc._consumer_at_work() %}
     {% if consumer.is_open and not consumer.is_moved %}
         {% do run_query(dbt_cdc._move_bookmarks_sql(consumer)) %}

@@ -67,9 +67,6 @@
 {% macro _consumed_state() %}
     {% set cache = dbt_cdc._invocation_cache() %}
     {% if 'consumed_state' not in cache %}
-        {% if dbt_cdc._is_building() %}
-            {% do dbt_cdc._ensure_state_tables() %}
-        {% endif %}
         {% set intervals = cache.get('published_intervals') or dbt_cdc._published_state().intervals %}
         {% do cache.update(consumed_state=dict(dbt_cdc._consumed_so_far(), intervals=intervals)) %}
     {% endif %}
@@ -82,8 +79,10 @@
 {% macro _consumed_so_far() %}
     {% set found = {'bookmarks': {}, 'instances': {}} %}
     {% if load_cached_relation(dbt_cdc._state_relation('change_tables')) is not none %}
+        {% set bookmarks = dbt_cdc._as_json(dbt_cdc._bookmarks_sql())
+            if dbt_cdc._has_state('consumer_bookmarks') else "'[]'" %}
         {% set row = dbt_cdc._fetch(
-            'select (' ~ dbt_cdc._as_json(dbt_cdc._bookmarks_sql()) ~ ') as bookmarks, ('
+            'select (' ~ bookmarks ~ ') as bookmarks, ('
             ~ dbt_cdc._as_json(dbt_cdc._registered_instances_sql()) ~ ') as instances'
         )[0] %}
         {% do found.update(bookmarks=dbt_cdc._bookmarks(fromjson(row.bookmarks))) %}

@@ -38,7 +38,7 @@
     {% for row in dbt_cdc._fetch(
         'select consumer, lower(capture_instance) as instance, last_lsn from '
         ~ dbt_cdc._state_relation('consumer_bookmarks') ~ ' where last_lsn is not null'
-    ) %}
+    ) if dbt_cdc._has_state('consumer_bookmarks') %}
         {% do bookmarks.setdefault(row.instance, []).append(row) %}
     {% endfor %}
     {% set questions, asked = [], [] %}

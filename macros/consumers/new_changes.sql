@@ -5,9 +5,9 @@
 {% macro new_changes(
     capture_instance, mode=none, initial=none, initial_lsn=none, with_commit_time=none
 ) -%}
-    {%- do dbt_cdc._declare_state() -%}
     {%- if not execute -%}
-        {%- do dbt_cdc._depend_on_instance(capture_instance) -%}
+        {%- do dbt_cdc._depend_on_instances([capture_instance]) -%}
+        {%- do dbt_cdc._state_relation('consumer_bookmarks') -%}
         {%- if model.resource_type == 'model' -%}
             {{- config(
                 pre_hook='{{ dbt_cdc._open_bookmarks() }}', post_hook='{{ dbt_cdc._move_bookmarks() }}'

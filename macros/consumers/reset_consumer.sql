@@ -2,9 +2,8 @@
     where its model gives that. A replica or history is then made anew; of an incremental model the rows
     stay. Of a model that is gone the bookmark goes. -#}
 {% macro reset_consumer(consumer, dry_run=true) %}
-    {% do dbt_cdc._declare_state() %}
     {% if execute %}
-        {% do dbt_cdc._ensure_state_tables() %}
+        {% do dbt_cdc._ensure_state_tables('consumers') %}
         {% set bookmarks = dbt_cdc._checked_bookmarks(consumer) %}
         {% set node = dbt_cdc._consumer_node(bookmarks[0].consumer) %}
         {% do dbt_cdc._report_reset(bookmarks, node, dry_run) %}

@@ -1,7 +1,6 @@
 {#- Run-operation (sys.sp_cdc_disable_table): removes one capture instance of a table, or 'all' of them:
     change table, functions, metadata rows. A dry run, unless told otherwise, only says what would go. -#}
 {% macro disable_table(source_schema, source_name, capture_instance, dry_run=true) %}
-    {% do dbt_cdc._declare_state() %}
     {% if execute %}
         {% do dbt_cdc._check_source_given(source_schema, source_name) %}
         {% if capture_instance is none or not capture_instance | string | trim %}
@@ -72,7 +71,7 @@
             'its entry in ' ~ node.patch_path.split('://')[-1] if node.patch_path else 'its YAML entry') %}
     {% endfor %}
     {% do log(
-        'delete from the project: ' ~ files | join(' and ') if files
+        'delete from the project: ' ~ files | join(' and ') ~ ', and the name in cdc_capture_instances' if files
         else 'the project has no model of it any more', info=true
     ) %}
 {% endmacro %}
@@ -121,9 +120,8 @@
 {% macro _publish_without(removed, is_last) %}
     {% set scanned_lsn = dbt_cdc._published_state().scanned_lsn %}
     {% if is_last %}
-        {% for table in ['cdc_jobs', 'lsn_time_mapping'] %}
-            {% do run_query('delete from ' ~ dbt_cdc._state_relation(table)) %}
-        {% endfor %}
+        {% do run_query('drop table if exists ' ~ dbt_cdc._state_relation('cdc_jobs')) %}
+        {% do run_query('delete from ' ~ dbt_cdc._state_relation('lsn_time_mapping')) %}
         {% do run_query(dbt_cdc._validity_intervals_sql([], scanned_lsn)) %}
     {% else %}
         {% do dbt_cdc._publish_validity_intervals(scanned_lsn) %}

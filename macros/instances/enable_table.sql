@@ -6,7 +6,6 @@
     index_name=none, index_columns=none, captured_column_list=none, filegroup_name=none,
     allow_partition_switch=true, capture_from='now', file=none, dry_run=false
 ) %}
-    {% do dbt_cdc._declare_state() %}
     {% if execute %}
         {% do dbt_cdc._check_source_given(source_schema, source_name) %}
         {% do dbt_cdc._check_source_schema(source_schema) %}
@@ -36,7 +35,8 @@
         } %}
         {% do dbt_cdc._capture_instance(node) %}
         {% do print(dbt_cdc._model_files(node, source.origin, file)) %}
-        {% do print('\n# dbt_project.yml: ' ~ dbt_cdc._listing_line(meta.capture_instance)) if not file %}
+        {% do print('\n# dbt_project.yml: ' ~ dbt_cdc._listing_line(
+            'cdc_capture_instances', meta.capture_instance)) if not file %}
     {% endif %}
 {% endmacro %}
 

@@ -1,7 +1,6 @@
 {#- Run-operation (sys.sp_cdc_get_captured_columns): prints an instance's columns, with their types as the
     change table has them now. -#}
 {% macro get_captured_columns(capture_instance) %}
-    {% do dbt_cdc._declare_state() %}
     {% if execute %}
         {% set instance = dbt_cdc._find_registered(capture_instance) %}
         {% set rows = [] %}

@@ -1,7 +1,6 @@
 {#- Run-operation (sys.sp_cdc_get_ddl_history): prints the DDL of an instance's table since the instance
     was made, as far as the capture job has read it. -#}
 {% macro get_ddl_history(capture_instance) %}
-    {% do dbt_cdc._declare_state() %}
     {% if execute %}
         {% set instance = dbt_cdc._find_registered(capture_instance) %}
         {% do dbt_cdc._print_rows(dbt_cdc._fetch(

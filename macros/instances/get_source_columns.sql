@@ -1,6 +1,5 @@
 {#- Run-operation: prints the columns of a source table as the log has them, captured or not. -#}
 {% macro get_source_columns(source_schema, source_name) %}
-    {% do dbt_cdc._declare_state() %}
     {% if execute %}
         {% do dbt_cdc._check_source_given(source_schema, source_name) %}
         {% set source = dbt_cdc._source_columns(source_schema, source_name) %}

@@ -1,7 +1,6 @@
 {#- Run-operation (sys.sp_cdc_help_change_data_capture): prints the capture instances, of one table or of
     all, and the LSN at which a table's newer instance takes over from the older one. -#}
 {% macro help_change_data_capture(source_schema=none, source_name=none) %}
-    {% do dbt_cdc._declare_state() %}
     {% if execute %}
         {% if (source_schema is none) != (source_name is none) %}
             {% do dbt_cdc.raise_cdc_error(

@@ -52,6 +52,23 @@ where {{ guard }}
 {% endmacro %}
 
 
+{#- The same as the main statement of a model. -#}
+{% macro _main_write_and_fetch(write, query) %}
+    {% set is_script = var('cdc_sql_scripting', true) %}
+    {% call statement('main', fetch_result=is_script) -%}
+        {{ dbt_cdc._script(write, query) if is_script else write }}
+    {%- endcall %}
+    {% if not is_script %}
+        {% do return(dbt_cdc._fetch(query)) %}
+    {% endif %}
+    {% set rows = [] %}
+    {% for row in load_result('main').table.rows %}
+        {% do rows.append(row.dict()) %}
+    {% endfor %}
+    {% do return(rows) %}
+{% endmacro %}
+
+
 {% macro _script(write, query) -%}
 begin
     {{ dbt_cdc._indent(write, 4) }};

@@ -2,11 +2,10 @@
     schema has captured is no state of this one, so `--defer` does not reach them. `validity_intervals` is a
     view beside them, replaced whole at each publication (docs/decisions/0002). -#}
 {% macro _state_relation(name) %}
-    {% set relation = ref('dbt_cdc', name) %}
     {% if execute and not dbt_cdc._is_unit_test() %}
-        {% set relation = dbt_cdc._model_relation(graph.nodes['model.dbt_cdc.' ~ name]) %}
+        {% do return(dbt_cdc._model_relation(graph.nodes['model.dbt_cdc.' ~ name])) %}
     {% endif %}
-    {% do return(relation) %}
+    {% do return(ref('dbt_cdc', name)) %}
 {% endmacro %}
 
 
@@ -81,14 +80,21 @@
 {%- endmacro %}
 
 
-{#- Tells dbt while it parses which state a model or hook uses. What only reports on scans is not among it:
-    in `dbt build` its failing data tests would keep the next scan from running. -#}
+{#- Tells dbt while it parses which state the scan and the publication use. What only reports on scans is not
+    among it: in `dbt build` its failing data tests would keep the next scan from running. -#}
 {% macro _declare_state() %}
     {% for name in ['change_tables', 'captured_columns', 'index_columns', 'ddl_history', 'observed_columns',
-        'lsn_time_mapping',
-        'scan_transactions', 'scan_progress', 'scan_sessions', 'cdc_jobs', 'job_requests',
-        'dm_cdc_errors', 'change_tracking_databases',
-        'change_tracking_tables', 'syscommittab', 'mschange_tracking_history', 'consumer_bookmarks'] %}
+        'scan_transactions', 'scan_progress', 'scan_sessions', 'dm_cdc_errors'] if name != model.name %}
         {% do dbt_cdc._state_relation(name) %}
     {% endfor %}
+    {% for name in ['change_tracking_databases', 'change_tracking_tables', 'syscommittab']
+        if dbt_cdc._listed('cdc_tracked_tables') %}
+        {% do dbt_cdc._state_relation(name) %}
+    {% endfor %}
+{% endmacro %}
+
+
+{#- Whether a state table is there. -#}
+{% macro _has_state(name) %}
+    {% do return(load_cached_relation(dbt_cdc._state_relation(name)) is not none) %}
 {% endmacro %}

@@ -1,34 +1,59 @@
 {#- The body of a metadata model: an empty table of the columns that its YAML lists. -#}
 {% macro state_table() -%}
     {{ config(materialized='state_table', full_refresh=false) }}
-    {%- if execute %}
+    {{- dbt_cdc._no_rows() if execute else 'select 1 as placeholder' }}
+{%- endmacro %}
+
+
+{#- None of the rows that the model's YAML describes. -#}
+{% macro _no_rows() -%}
 select
     {%- for column in model.columns.values() %}
     cast(null as {{ column.data_type }}) as {{ dbt_cdc._column(column.name) }}
     {{- ',' if not loop.last }}
     {%- endfor %}
 where false
-    {%- else -%}
-select 1 as placeholder
-    {%- endif %}
 {%- endmacro %}
 
 
-{#- Makes the table where it is missing; never replaces one, whatever the flags. -#}
+{#- Makes the table where it is missing and needed; never replaces one, whatever the flags. -#}
 {% materialization state_table, default %}
     {% set relation = this.incorporate(type='table') %}
-    {% if load_cached_relation(this) is none %}
+    {% set is_needed = dbt_cdc._is_needed(model) %}
+    {% if is_needed and load_cached_relation(this) is none %}
         {% call statement('main') -%}
             {{ dbt_cdc._create_once(dbt_cdc._create_state_table_sql(relation, model.columns.values())) }}
         {%- endcall %}
     {% else %}
         {% call noop_statement('main', 'OK') -%}
-            -- {{ this }} is there
+            -- {{ this }} is there, or nothing needs it
         {%- endcall %}
     {% endif %}
-    {% do persist_docs(relation, model) %}
-    {% do return({'relations': [relation]}) %}
+    {% do persist_docs(relation, model) if is_needed %}
+    {% do return({'relations': [relation] if is_needed else []}) %}
 {% endmaterialization %}
+
+
+{#- Whether a state table is one that every project has, or that this one has a use for (meta.made_for): tracked
+    tables, or models that consume. Those of jobs are made by the run-operations of jobs. -#}
+{% macro _is_needed(node) %}
+    {% set made_for = node.config.meta.get('made_for') %}
+    {% do return(
+        not made_for
+        or made_for == 'tracking' and dbt_cdc._listed('cdc_tracked_tables')
+        or made_for == 'consumers' and dbt_cdc._has_consumers()
+    ) %}
+{% endmacro %}
+
+
+{% macro _has_consumers() %}
+    {% for node in graph.nodes.values()
+        if node.resource_type == 'model' and node.name != 'cdc_consumers'
+        and 'model.dbt_cdc.consumer_bookmarks' in node.depends_on.nodes %}
+        {% do return(true) %}
+    {% endfor %}
+    {% do return(false) %}
+{% endmacro %}
 
 
 {% macro _create_state_table_sql(relation, columns) -%}
@@ -41,11 +66,13 @@ select 1 as placeholder
 {%- endmacro %}
 
 
-{#- Makes the state tables that are missing, whatever is selected. -#}
-{% macro _ensure_state_tables() %}
+{#- Makes the state tables that are missing, whatever is selected; also those that are `made_for` what somebody
+    asks for now. -#}
+{% macro _ensure_state_tables(made_for=none) %}
     {% set relations, creates, schemas = [], [], {} %}
     {% for node in graph.nodes.values()
-        if node.resource_type == 'model' and node.config.materialized == 'state_table' %}
+        if node.resource_type == 'model' and node.config.materialized in ['state_table', 'scan', 'publication']
+        and (dbt_cdc._is_needed(node) or node.config.meta.get('made_for') == made_for) %}
         {% set relation = dbt_cdc._model_relation(node) %}
         {% if load_cached_relation(relation) is none %}
             {% do relations.append(relation) %}

@@ -4,7 +4,17 @@
     {% set relation = this.incorporate(type='view') %}
     {% set stamp = local_md5(compiled_code) %}
     {% set present = load_cached_relation(this) %}
-    {% if present is not none and stamp in (present.information or '') %}
+    {% set missing = [] %}
+    {% for id in model.depends_on.nodes if id in graph.nodes and not dbt_cdc._is_needed(graph.nodes[id])
+        and load_cached_relation(dbt_cdc._model_relation(graph.nodes[id])) is none %}
+        {% do missing.append(id) %}
+    {% endfor %}
+    {% if missing %}
+        {% call noop_statement('main', 'OK') -%}
+            -- nothing needs {{ this }}
+        {%- endcall %}
+        {% do return({'relations': []}) %}
+    {% elif present is not none and stamp in (present.information or '') %}
         {% call noop_statement('main', 'OK') -%}
             -- {{ this }} is kept
         {%- endcall %}

@@ -1,8 +1,8 @@
 {#- The high end of all validity intervals: the last published LSN; none before the first, and all zeros
     where the model is only looked at (compile, docs, --empty). A value at run time. -#}
 {% macro get_max_lsn() %}
-    {% do dbt_cdc._declare_state() %}
     {% if not execute %}
+        {% do ref('dbt_cdc', 'lsn_time_mapping') %}
         {% do return(dbt_cdc._zero_lsn()) %}
     {% endif %}
     {% set high_end = dbt_cdc._published_state(dbt_cdc._mapping_to_read()).high_end %}

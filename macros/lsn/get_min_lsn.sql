@@ -1,8 +1,8 @@
 {#- The low end of an instance's validity interval; all zeros for an unknown instance, as in
     SQL Server. A value at run time. -#}
 {% macro get_min_lsn(capture_instance) %}
-    {% do dbt_cdc._declare_state() %}
     {% if not execute %}
+        {% do ref('dbt_cdc', 'lsn_time_mapping') %}
         {% do return(dbt_cdc._zero_lsn()) %}
     {% endif %}
     {% set interval = dbt_cdc._published_state(

@@ -1,8 +1,10 @@
 {#- The commit time of the published transaction with this commit LSN, as text (UTC); none for any other
     LSN and for NULL. A value at run time. -#}
 {% macro map_lsn_to_time(lsn) %}
-    {% do dbt_cdc._declare_state() %}
-    {% if not execute or lsn is none %}
+    {% if not execute %}
+        {% do ref('dbt_cdc', 'lsn_time_mapping') %}
+        {% do return(none) %}
+    {% elif lsn is none %}
         {% do return(none) %}
     {% endif %}
     {% set lsn = dbt_cdc._normalize_lsn(lsn, 'map_lsn_to_time: lsn') %}

@@ -2,8 +2,8 @@
     there is none. Of several at one time, smallest... gives the first, largest... the last. A value at
     run time. -#}
 {% macro map_time_to_lsn(relational_operator, time) %}
-    {% do dbt_cdc._declare_state() %}
     {% if not execute %}
+        {% do ref('dbt_cdc', 'lsn_time_mapping') %}
         {% do return(dbt_cdc._zero_lsn()) %}
     {% endif %}
     {% set operator = (relational_operator or '') | string | trim | lower %}

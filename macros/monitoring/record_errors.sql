@@ -4,7 +4,7 @@
     {% set failed = [] %}
     {% set skipped = [] %}
     {% for result in results %}
-        {% set is_capture = dbt_cdc._is_change_table(result.node) %}
+        {% set is_capture = dbt_cdc._is_of_capture(result.node) %}
         {% if result.status in ['error', 'fail', 'runtime error'] %}
             {% do failed.append((is_capture, result.message or result.status | string)) %}
         {% elif result.status == 'skipped' and is_capture %}
@@ -32,18 +32,29 @@
 {% endmacro %}
 
 
-{% macro _has_change_tables(results) %}
-    {% for result in results if dbt_cdc._is_change_table(result.node) %}
+{#- Whether the command was one of the capture job, in a project that captures anything. -#}
+{% macro _has_captured(results) %}
+    {% for result in results if dbt_cdc._is_of_capture(result.node) and dbt_cdc._captures_anything() %}
         {% do return(true) %}
     {% endfor %}
     {% do return(false) %}
 {% endmacro %}
 
 
-{% macro _is_change_table(node) %}
+{% macro _captures_anything() %}
+    {% for node in graph.nodes.values()
+        if node.resource_type == 'model'
+        and node.config.materialized in ['change_table', 'change_tracking_table'] %}
+        {% do return(true) %}
+    {% endfor %}
+    {% do return(false) %}
+{% endmacro %}
+
+
+{% macro _is_of_capture(node) %}
     {% do return(
         node.resource_type == 'model'
-        and node.config.materialized in ['change_table', 'change_tracking_table']
+        and node.config.materialized in ['scan', 'change_table', 'change_tracking_table', 'publication']
     ) %}
 {% endmacro %}
 

@@ -1,6 +1,6 @@
 {#- What this run did as the capture job: one row in scan_sessions, and its errors in dm_cdc_errors. -#}
 {% macro _record_session(results) %}
-    {% if dbt_cdc._has_change_tables(results) %}
+    {% if dbt_cdc._has_captured(results) %}
         {% set session = dbt_cdc._session(dbt_cdc._scan_errors(results)) %}
         {% do run_query(dbt_cdc._session_sql(session)) %}
         {% do dbt_cdc._record_errors(session.errors) %}
@@ -11,7 +11,8 @@
 
 {% macro _session(errors) %}
     {% set cache = dbt_cdc._invocation_cache() %}
-    {% set window = cache.get('opened_window', {}) %}
+    {% set window = cache.get('window', {}) %}
+    {% set window = window if window.to_lsn else {} %}
     {% set id = dbt_cdc._session_id() %}
     {% set is_empty = not window and not errors %}
     {% set phase = 8 if is_empty else cache.get('phase', 1) %}

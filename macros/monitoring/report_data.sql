@@ -2,7 +2,6 @@
     is a line of JSON in dbt's debug log; times are text. Where nothing was ever captured it makes no
     table. -#}
 {% macro _report_data(sessions=2000, errors=50) %}
-    {% do dbt_cdc._declare_state() %}
     {% if execute %}
         {% set data = {
             'target': target.name, 'schema': target.schema,
@@ -18,9 +17,9 @@
                 tables=dbt_cdc._report_tables(),
                 errors=dbt_cdc._report_errors(errors | int),
                 error_days=dbt_cdc._report_rows(dbt_cdc._report_error_days_sql()),
-                jobs=dbt_cdc._report_rows(
-                    'select * from ' ~ dbt_cdc._state_relation('cdc_jobs')),
-                consumers=dbt_cdc._report_rows(dbt_cdc._report_consumers_sql()),
+                jobs=dbt_cdc._jobs().values() | list,
+                consumers=dbt_cdc._report_rows(dbt_cdc._report_consumers_sql())
+                    if dbt_cdc._has_state('consumer_bookmarks') else [],
             ) %}
         {% endif %}
         {% do log('cdc report: ' ~ tojson(data)) %}

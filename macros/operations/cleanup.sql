@@ -3,7 +3,6 @@
     files. Each step can be repeated; readers of a window below a low end get CDC 313 before any row
     goes. -#}
 {% macro cleanup(dry_run=false, compact=true, vacuum_hours=none) %}
-    {% do dbt_cdc._declare_state() %}
     {% if execute %}
         {% do dbt_cdc._check_vacuum_hours(vacuum_hours) %}
         {% do dbt_cdc._ensure_state_tables() %}

@@ -2,7 +2,6 @@
     commit time, and removes what is below. A NULL mark only removes, e.g. what an earlier cleanup
     could not. -#}
 {% macro cleanup_change_table(capture_instance, low_water_mark, threshold=5000, dry_run=false) %}
-    {% do dbt_cdc._declare_state() %}
     {% if execute %}
         {% do dbt_cdc._ensure_state_tables() %}
         {% do dbt_cdc._check_threshold(threshold) %}

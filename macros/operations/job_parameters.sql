@@ -1,5 +1,9 @@
-{#- What cdc_jobs holds: {capture: {...}, cleanup: {...}}; parameters of the other job are 0. -#}
+{#- The jobs: {capture: {...}, cleanup: {...}}; parameters of the other job are 0. What cdc_jobs holds, and as
+    long as nobody has asked for a change, the defaults. -#}
 {% macro _jobs() %}
+    {% if not dbt_cdc._has_state('cdc_jobs') %}
+        {% do return(dbt_cdc._default_jobs()) %}
+    {% endif %}
     {% set jobs = {} %}
     {% for row in dbt_cdc._fetch(
         'select job_id, job_type, maxtrans, maxscans, continuous, pollinginterval, retention, '
@@ -29,7 +33,6 @@
 
 {#- The jobs there are, where what is given for one of them is right. -#}
 {% macro _checked_jobs(job_type, given) %}
-    {% do dbt_cdc._ensure_state_tables() %}
     {% do dbt_cdc._check_job(job_type, given) %}
     {% do return(dbt_cdc._jobs()) %}
 {% endmacro %}
@@ -38,6 +41,7 @@
 {#- Makes a change of the jobs, unless it is only tried, and prints what there is then. -#}
 {% macro _change_jobs(statement, jobs, dry_run) %}
     {% if not dry_run %}
+        {% do dbt_cdc._make_jobs() %}
         {% do run_query(statement) %}
     {% endif %}
     {% do dbt_cdc._print_rows(jobs.values() | list) %}
@@ -55,26 +59,29 @@
 {% endmacro %}
 
 
-{#- Both jobs, with the first capture instance; a project that dropped one keeps it dropped. -#}
-{% macro _enter_jobs() %}
-    {% set table = dbt_cdc._state_relation('cdc_jobs') %}
-    {% set rows = [] %}
-    {% for job in dbt_cdc._default_jobs().values() %}
-        {% do rows.append(dbt_cdc._job_row_sql(job)) %}
-    {% endfor %}
-    {% do run_query(dbt_cdc._insert_once(
-        table, rows | join(' union all '), 'not exists (select 1 from ' ~ table ~ ')'
-    )) %}
+{#- Makes cdc_jobs with both jobs in it, in one commit: a project that dropped one keeps it dropped. -#}
+{% macro _make_jobs() %}
+    {% if not dbt_cdc._has_state('cdc_jobs') %}
+        {% set table, rows = dbt_cdc._state_relation('cdc_jobs'), [] %}
+        {% for job in dbt_cdc._default_jobs().values() %}
+            {% do rows.append(dbt_cdc._job_row_sql(job)) %}
+        {% endfor %}
+        {% do adapter.create_schema(table) %}
+        {% do run_query(dbt_cdc._create_once(
+            'create table if not exists ' ~ table ~ ' using ' ~ dbt_cdc._file_format() ~ ' as '
+            ~ rows | join(' union all ')
+        )) %}
+        {% do adapter.cache_added(table) %}
+    {% endif %}
 {% endmacro %}
 
 
 {% macro _job_row_sql(job) %}
     {% do return(
-        "select 0 as database_id, '" ~ job.job_type ~ "' as job_type, '"
-        ~ job.job_id ~ "' as job_id, " ~ [
-            job.maxtrans, job.maxscans, job.continuous | lower, job.pollinginterval, job.retention,
-            job.threshold,
-        ] | join(', ')
+        "select 0 as database_id, '" ~ job.job_type ~ "' as job_type, '" ~ job.job_id ~ "' as job_id, "
+        ~ job.maxtrans ~ ' as maxtrans, ' ~ job.maxscans ~ ' as maxscans, ' ~ job.continuous | lower
+        ~ ' as continuous, ' ~ job.pollinginterval ~ 'L as pollinginterval, ' ~ job.retention
+        ~ 'L as retention, ' ~ job.threshold ~ 'L as threshold'
     ) %}
 {% endmacro %}
 

@@ -6,7 +6,6 @@
     job_type, start_job=true, maxtrans=none, maxscans=none, continuous=none, pollinginterval=none,
     retention=none, threshold=none, dry_run=false
 ) %}
-    {% do dbt_cdc._declare_state() %}
     {% if execute %}
         {% set given = dict(
             maxtrans=maxtrans, maxscans=maxscans, continuous=continuous,
@@ -35,7 +34,6 @@
     job_type='capture', maxtrans=none, maxscans=none, continuous=none, pollinginterval=none,
     retention=none, threshold=none, dry_run=false
 ) %}
-    {% do dbt_cdc._declare_state() %}
     {% if execute %}
         {% set given = dict(
             maxtrans=maxtrans, maxscans=maxscans, continuous=continuous,
@@ -57,7 +55,6 @@
 
 {#- Run-operation: removes a job. -#}
 {% macro drop_job(job_type, dry_run=false) %}
-    {% do dbt_cdc._declare_state() %}
     {% if execute %}
         {% set jobs = dbt_cdc._checked_jobs(job_type, {}) %}
         {% do dbt_cdc._find_job(job_type, jobs) %}
@@ -72,9 +69,7 @@
 
 {#- Run-operation: prints the jobs. -#}
 {% macro help_jobs() %}
-    {% do dbt_cdc._declare_state() %}
     {% if execute %}
-        {% do dbt_cdc._ensure_state_tables() %}
         {% do dbt_cdc._print_rows(dbt_cdc._jobs().values() | list) %}
     {% endif %}
 {% endmacro %}
@@ -93,7 +88,6 @@
 
 
 {% macro _ask_agent(job_type, request, dry_run) %}
-    {% do dbt_cdc._declare_state() %}
     {% if execute %}
         {% do dbt_cdc._find_job(job_type, dbt_cdc._checked_jobs(job_type, {})) %}
         {% if not dry_run %}

@@ -2,7 +2,6 @@
     of a transaction that was open at the end of the last published window or is in an unfinished one,
     else what comes after that window. -#}
 {% macro log_truncation_point() %}
-    {% do dbt_cdc._declare_state() %}
     {% if execute %}
         {% do dbt_cdc._ensure_state_tables() %}
         {% do dbt_cdc._print_rows([{'log_truncation_point': dbt_cdc._log_truncation_point()}]) %}

@@ -64,7 +64,7 @@
         'dm_cdc_errors': 'entry_time' ~ is_old,
         'job_requests': 'requested_at' ~ is_old,
         'mschange_tracking_history': 'start_time' ~ is_old,
-    }.items() %}
+    }.items() if dbt_cdc._has_state(table) %}
         {% do dead.update({dbt_cdc._state_relation(table) | string: condition}) %}
     {% endfor %}
     {% do return(dead) %}

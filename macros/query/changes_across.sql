@@ -3,8 +3,8 @@
     those that only the older one has; the mask counts in that order. -#}
 {% macro changes_across(source_schema, source_name, from_lsn, to_lsn, row_filter_option='all') -%}
     {%- if not execute -%}
-        {%- do dbt_cdc._declare_state() -%}
-        {%- do dbt_cdc._depend_on_table(source_schema, source_name) -%}
+        {#- any of the listed change tables may be the table's -#}
+        {%- do dbt_cdc._depend_on_instances(dbt_cdc._listed('cdc_capture_instances')) -%}
     (select 1 as placeholder)
     {%- else -%}
         {%- set parts = dbt_cdc._parts_of_window(source_schema, source_name, from_lsn, to_lsn) -%}
@@ -26,24 +26,6 @@
     )
     {%- endif -%}
 {%- endmacro %}
-
-
-{#- Lineage: the listed change tables, of which any may be the table's; without a list those that bear the
-    table's name. -#}
-{% macro _depend_on_table(source_schema, source_name) %}
-    {% set listed = dbt_cdc._listed_instances() %}
-    {% for name in listed or [] %}
-        {% do ref(name ~ '_ct') %}
-    {% endfor %}
-    {% set start = (source_schema ~ '_' ~ source_name) | lower %}
-    {% set files = ref.manifest.files if ref.manifest is defined else {} %}
-    {% for path in files if listed is none %}
-        {% set name = path.lower().replace('\\', '/').split('/')[-1] %}
-        {% if name.startswith(start) and name.endswith('_ct.sql') %}
-            {% do ref(name[:-4]) %}
-        {% endif %}
-    {% endfor %}
-{% endmacro %}
 
 
 {#- {instances (newest first), windows: [{instance, from_lsn, to_lsn}]}. -#}

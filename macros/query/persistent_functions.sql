@@ -3,7 +3,6 @@
 
 {#- Run-operation: makes all persistent functions anew, e.g. after an update of the package. -#}
 {% macro create_functions() %}
-    {% do dbt_cdc._declare_state() %}
     {% if execute %}
         {% set known = dbt_cdc._registered_if_any() %}
         {% for name, instance in dbt_cdc._capture_instances().items() if name in known %}

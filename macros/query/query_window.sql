@@ -24,9 +24,8 @@
 
 {#- A window without its ends; while dbt parses, one that only tells what is read. -#}
 {% macro _new_window(function, capture_instance) %}
-    {% do dbt_cdc._declare_state() %}
     {% if not execute %}
-        {% do dbt_cdc._depend_on_instance(capture_instance) %}
+        {% do dbt_cdc._depend_on_instances([capture_instance]) %}
         {% do return(dbt_cdc._placeholder_window()) %}
     {% endif %}
     {% set instance = dbt_cdc._find_instance(capture_instance) %}

@@ -1,1 +1,2 @@
-{{ dbt_cdc.state_table() }}
+{{ config(materialized='publication', full_refresh=false) }}
+{{ dbt_cdc.publication() }}

@@ -1,1 +1,2 @@
-{{ dbt_cdc.state_table() }}
+{{ config(materialized='scan', full_refresh=false) }}
+{{ dbt_cdc.scan() }}

@@ -9,6 +9,8 @@ change_table_log = _STATEMENT
 change_tracking_table = _STATEMENT
 debezium_log = _STATEMENT
 dms_log = _STATEMENT
+publication = _STATEMENT
+scan = _STATEMENT
 state_table = _STATEMENT
 wal2json_log = _STATEMENT
 

@@ -171,7 +171,7 @@ def answers() -> dict[str, Answer]:
     no_versions = {"current_version": None, "scanned_lsn": LOW, "min_valid_versions": "{}"}
     return {
         r"try_cast\('[^']*' as timestamp\)": cast_time,
-        r"^select log_end\.\*": work(),
+        r"\) as log_end\b": work(),
         r"from \S*change_tables as instances": [registered(i) for i in INSTANCES],
         r"\) as bookmarks, .*\) as instances": consumed(),
         r"start_lsn as low_end, .* from \S*change_tables ": low_ends,

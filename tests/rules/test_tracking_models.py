@@ -110,6 +110,8 @@ def test_the_files_of_a_tracked_table(shop: Shop) -> None:
         "      - {name: text, data_type: string}",
         "      - {name: price, data_type: 'decimal(38,18)'}",
         "      - {name: none, data_type: string}",
+        "",
+        "# dbt_project.yml: vars: {cdc_tracked_tables: [dbo_items, dbo_notes]}",
     ]
     orders = {**GIVEN, "source_name": "orders", "primary_key": "[id], qty"}
     shown = shop.operation("enable_change_tracking", track_columns_updated=True, **orders).printed

@@ -424,7 +424,7 @@ def test_one_bad_record_stops_the_scan(statements: Statements, kind: str) -> Non
     target = statements.target
     target.clear()
     target.land(log.records)
-    result = target.project.dbt("run", "--select", "raw_log", "dbo_items_ct")
+    result = target.project.dbt("run", "--select", "+dbo_items_ct")
     assert not result.success
     assert "CDC 22859" in result.output
     assert injected.lsn in result.output

@@ -587,7 +587,7 @@ def test_mistakes_are_named(make_project: Callable[..., Project]) -> None:
     assert not tables & (BAD.keys() - {"late"})
     capturing.project.write("models/items.sql", replica("dbo_items").replace("*", "*, 1 as more"))
     capturing.land(writer.commit("items", after={"id": 2, "name": "two"}))
-    capturing.run("--select", "dbo_items_ct", "dbo_heap_ct")
+    capturing.run("--select", "+lsn_time_mapping")
     edited = capturing.project.dbt("run", "--select", "items").messages["items"].message
     assert "CDC 22930" in edited and "--full-refresh" in edited
     capturing.run("--select", "items", "--full-refresh")

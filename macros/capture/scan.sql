@@ -1,0 +1,12 @@
+{#- The body of scan_transactions: the transactions of the window that this run opens, out of the log. -#}
+{% macro scan() -%}
+    {%- if not execute -%}
+        {%- do dbt_cdc._log_relation() -%}
+        {%- do dbt_cdc._declare_state() -%}
+select 1 as placeholder
+    {%- elif dbt_cdc._window_to_scan().log -%}
+{{ dbt_cdc._scan_rows(dbt_cdc._window_to_scan()) }}
+    {%- else -%}
+{{ dbt_cdc._no_rows() }}
+    {%- endif -%}
+{%- endmacro %}

@@ -1,0 +1,46 @@
+{#- The scan: enters new instances, follows the window's DDL and writes down its transactions, in one atomic
+    statement that does nothing where a window after the published position is already there
+    (docs/decisions/0001). A window that an earlier run left open is taken up again. -#}
+{% materialization scan, default %}
+    {% set relation = this.incorporate(type='table') %}
+    {{ run_hooks(pre_hooks) }}
+    {% do dbt_cdc._ensure_state_tables() %}
+    {% if dbt_cdc._is_building() and dbt_cdc._window_to_scan().log %}
+        {% do dbt_cdc._scan(relation, compiled_code) %}
+    {% endif %}
+    {% if not load_result('main') %}
+        {% call noop_statement('main', 'OK') -%}
+            -- no window to open
+        {%- endcall %}
+    {% endif %}
+    {% do persist_docs(relation, model) %}
+    {{ run_hooks(post_hooks) }}
+    {% do return({'relations': [relation]}) %}
+{% endmaterialization %}
+
+
+{% macro _scan(relation, rows) %}
+    {% do dbt_cdc._enter_phase(2) %}
+    {% set window = dbt_cdc._window_to_scan() %}
+    {% set state = window.state %}
+    {% if window.to_lsn or window.log_end %}
+        {% do dbt_cdc._register_tracked_tables(state, window) %}
+    {% endif %}
+    {% if window.log_end %}
+        {% set window = dbt_cdc._with_state(dbt_cdc._open_window(relation, rows, state.scanned_lsn), state) %}
+    {% endif %}
+    {% do dbt_cdc._report_ended_instances(window) %}
+    {% if window.to_lsn %}
+        {% do dbt_cdc._enter_phase(3) %}
+        {% do dbt_cdc._register_instances(window) %}
+        {% do window.update(versions=dbt_cdc._window_versions(window)) %}
+        {% do dbt_cdc._log_line(
+            'scan window: after ' ~ window.previous_lsn ~ ' up to ' ~ window.to_lsn ~ ', '
+            ~ window.transactions ~ ' transactions'
+            ~ ('; an earlier run left it open, newer commits wait for the next run' if window.has_newer)
+        ) %}
+    {% else %}
+        {% do dbt_cdc._log_line('nothing to capture after ' ~ window.previous_lsn) %}
+    {% endif %}
+    {% do dbt_cdc._invocation_cache().update(window=window) %}
+{% endmacro %}
