@@ -56,6 +56,7 @@ class Capture:
         vars: dict[str, Any] | None = None,
         models: dict[str, str] | None = None,
         fresh: bool = False,
+        threads: int = 1,
         **meta: Any,
     ) -> None:
         self.instances = list(instances)
@@ -66,6 +67,7 @@ class Capture:
             files[name] = "{{ dbt_cdc.change_table() }}\n"
         self.project = make_project(
             fresh=fresh,
+            threads=threads,
             models={**files, **(models or {})},
             vars={"cdc_log_model": "raw_log", "cdc_report_new_columns": False, **(vars or {})},
         )

@@ -166,9 +166,11 @@ class Project:
         extra_project: Mapping[str, Any] | None = None,
         macros: Mapping[str, str] | None = None,
         furniture: Furniture | None = None,
+        threads: int = 1,
     ) -> None:
         """With `furniture` the project has a schema with state tables in it, else one that is not
-        there yet."""
+        there yet. With one of the `threads` dbt's order is the same each time."""
+        self.threads = threads
         self.folder, self.spark, self.name = folder, spark, name
         self.furniture = furniture
         self.schema = furniture.take().name if furniture else new_schema(name)
@@ -185,10 +187,12 @@ class Project:
 
     def _write_project(self, vars: dict[str, Any], extra: dict[str, Any]) -> None:
         flags = {"send_anonymous_usage_stats": False, "version_check": False}
-        target = {"type": "spark", "method": "session", "host": "NA", "schema": self.schema}
+        target: dict[str, Any] = {"type": "spark", "method": "session", "host": "NA"}
+        target["schema"] = self.schema
         project = {"name": self.name, "version": "1.0.0", "profile": "test", "vars": vars}
         project["flags"] = {**flags, **extra.pop("flags", {})}
-        profiles = {"test": {"target": "test", "outputs": {"test": {**target, "threads": 1}}}}
+        target["threads"] = self.threads
+        profiles = {"test": {"target": "test", "outputs": {"test": target}}}
         for path, content in {
             "dbt_project.yml": {**project, **extra},
             "profiles.yml": profiles,

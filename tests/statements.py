@@ -12,10 +12,11 @@ from dbt.adapters.spark.session import Cursor
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import SparkSession
 
+from scripts import cut_after_writes
+
 WRITES = re.compile(
     r"(insert|create|begin|delete|update|merge|drop|alter|truncate|replace)\b", re.I
 )
-WRITTEN = re.compile(r"(?:into|update|delete from|table if not exists|replace view)\s+(\S+)", re.I)
 LSN = re.compile(r"0x[0-9A-F]{20}")
 OF_THIS_RUN = re.compile(r"'[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}'|timestamp'[^']*'|\b\d{9}\b")
 
@@ -35,9 +36,11 @@ def as_any_run_writes(sql: str) -> str:
     return OF_THIS_RUN.sub("?", without_comment(sql))
 
 
-def written_by(sql: str) -> tuple[str, ...]:
-    """The tables and views that a statement writes."""
-    return tuple(sorted(set(WRITTEN.findall(sql))))
+def points(sql: str, *, in_scripts: bool) -> list[str]:
+    """Where a client can die that sends a write: what it has executed then, all of it the last."""
+    if not is_write(sql):
+        return []
+    return [*cut_after_writes(sql), sql] if in_scripts else [sql]
 
 
 class Killed(DbtRuntimeError):
@@ -45,12 +48,13 @@ class Killed(DbtRuntimeError):
 
 
 @contextlib.contextmanager
-def around_statements(execute: Callable[[str, Callable[[], Any]], Any]) -> Iterator[None]:
-    """Calls `execute(sql, go)` for each statement that dbt sends; `go()` really sends it."""
+def around_statements(execute: Callable[[str, Callable[..., Any]], Any]) -> Iterator[None]:
+    """Calls `execute(sql, go)` for each statement that dbt sends; `go()` really sends it, and
+    `go(text)` another one in its place."""
     original = Cursor.execute
 
     def patched(self: Cursor, sql: str, *parameters: Any) -> Any:
-        return execute(sql, lambda: original(self, sql, *parameters))
+        return execute(sql, lambda text=sql: original(self, text, *parameters))
 
     Cursor.execute = patched  # type: ignore[method-assign]
     try:
@@ -64,7 +68,7 @@ def recorded(*, with_comments: bool = False) -> Iterator[list[str]]:
     """The statements that are sent, in order; the comments tell for which node."""
     statements: list[str] = []
 
-    def execute(sql: str, go: Callable[[], Any]) -> Any:
+    def execute(sql: str, go: Callable[..., Any]) -> Any:
         statements.append(sql if with_comments else without_comment(sql))
         return go()
 
@@ -73,21 +77,23 @@ def recorded(*, with_comments: bool = False) -> Iterator[list[str]]:
 
 
 @contextlib.contextmanager
-def dying_at(is_last: Callable[[str], bool]) -> Iterator[list[str]]:
+def dying_at(is_last: Callable[[str], bool], *, in_scripts: bool = False) -> Iterator[list[str]]:
     """After the first write for which `is_last(sql)` holds, every statement fails, as after a
     kill. Gives the writes that were executed, as any run would write them."""
     writes: list[str] = []
     is_dead: list[bool] = []
 
-    def execute(sql: str, go: Callable[[], Any]) -> Any:
+    def execute(sql: str, go: Callable[..., Any]) -> Any:
         if is_dead:
             raise Killed("killed")
-        result = go()
-        if is_write(sql):
-            writes.append(as_any_run_writes(sql))
-            if is_last(writes[-1]):
-                is_dead.append(True)
-                raise Killed("killed")
+        ways = points(sql, in_scripts=in_scripts)
+        last = next((way for way in ways if is_last(as_any_run_writes(way))), "")
+        result = go(last or sql)
+        if ways:
+            writes.append(as_any_run_writes(last or sql))
+        if last:
+            is_dead.append(True)
+            raise Killed("killed")
         return result
 
     with around_statements(execute):
@@ -99,7 +105,7 @@ def failing_at(number: int, *, executed: bool) -> Iterator[list[str]]:
     """The `number`-th write fails, before or after it is `executed`; dbt goes on."""
     writes: list[str] = []
 
-    def execute(sql: str, go: Callable[[], Any]) -> Any:
+    def execute(sql: str, go: Callable[..., Any]) -> Any:
         if not is_write(sql):
             return go()
         writes.append(without_comment(sql))
@@ -118,7 +124,7 @@ def before_write(number: int, meanwhile: Callable[[], None]) -> Iterator[None]:
     """Others do something before the `number`-th write is sent."""
     writes = itertools.count(1)
 
-    def execute(sql: str, go: Callable[[], Any]) -> Any:
+    def execute(sql: str, go: Callable[..., Any]) -> Any:
         if is_write(sql) and next(writes) == number:
             meanwhile()
         return go()
@@ -142,25 +148,27 @@ def fault_at(kind: str, number: int) -> contextlib.AbstractContextManager[list[s
 
 
 @contextlib.contextmanager
-def fault_at_new(kind: str, done: set[str], *, of_each_node: bool = False) -> Iterator[list[str]]:
+def fault_at_new(
+    kind: str, done: set[str], *, of_each_node: bool = False, in_scripts: bool = False
+) -> Iterator[list[str]]:
     """As `fault_at`, at the first write (of each node) that is not in `done`, to which it is added;
-    later ones fail. Gives those writes."""
+    later ones fail. Where the fault falls `in_scripts`, one of several writes stops after each of
+    them, before it is had as a whole. Gives those writes."""
     tried: dict[str, str] = {}
     writes: list[str] = []
 
-    def execute(sql: str, go: Callable[[], Any]) -> Any:
+    def execute(sql: str, go: Callable[..., Any]) -> Any:
         node = node_of(sql) if of_each_node else ""
-        write = as_any_run_writes(sql)
-        is_new = is_write(sql) and write not in done
-        if node in tried and (is_new or kind == "dies"):
+        new = [s for s in points(sql, in_scripts=in_scripts) if as_any_run_writes(s) not in done]
+        if node in tried and (new or kind == "dies"):
             raise Killed("killed")
-        if not is_new:
+        if not new:
             return go()
-        tried[node] = write
-        writes.append(write)
-        done.add(write)
-        if kind != "fails":
-            go()
+        tried[node] = as_any_run_writes(new[0])
+        writes.append(tried[node])
+        done.add(tried[node])
+        if kind != "fails" or new[0] != sql:
+            go(new[0])
         raise Killed("this statement failed")
 
     with around_statements(execute):

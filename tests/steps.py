@@ -10,17 +10,30 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from furniture import LITERAL_VIEWS, Saved, Schema, changed_rows
 from harness import Project
 from pyspark.sql import SparkSession
-from statements import as_any_run_writes, fault_at, fault_at_new, is_write, recorded, written_by
+from statements import (
+    as_any_run_writes,
+    fault_at,
+    fault_at_new,
+    is_write,
+    points,
+    recorded,
+    without_comment,
+)
 
 Contents = dict[str, list[dict[str, Any]]]
 # What a run tells of itself; each run adds to it, and nobody's changes depend on it.
-OF_RUNS = {"scan_sessions", "scan_progress", "dm_cdc_errors", "observed_columns"}
+OF_RUNS = {
+    "scan_sessions", "scan_progress", "dm_cdc_errors", "observed_columns",
+    "mschange_tracking_history",
+}  # fmt: skip
+INSERTED = re.compile(r"insert into \S+\.(\w+)")
 KNOWN: dict[Any, list[dict[str, Any]]] = {}  # table, columns and log -> its rows
 FAULTS = ["answer is lost", "fails", "dies"]
 PLAIN = {"cdc_persistent_functions": False}
@@ -55,17 +68,31 @@ class Steps:
         """The tests' session."""
         return self.schema.spark
 
-    def go_to(self, number: int) -> None:
-        """The schema as it is when the first `number` writes are done."""
+    def go_to(self, number: int, part: str = "") -> None:
+        """The schema as it is when the first `number` writes are done, and a part of the next."""
         known = min(number, len(self.saved) - 1)
         self.schema.restore(self.saved[known])
         for write in self.writes[known:number]:
             self.spark.sql(write)
             self.saved.append(self.schema.save())
+        if part:
+            self.spark.sql(part)
+
+    def deaths(self) -> Iterator[tuple[int, str]]:
+        """Where the run can die: after so many writes, and a part of the next one."""
+        for number, write in enumerate(self.writes):
+            yield number, ""
+            for part in points(write, in_scripts=True)[:-1]:
+                yield number, part
+        yield len(self.writes), ""
 
     def do(self, first: int = 0, last: int | None = None) -> None:
         """Another run does its writes from the one after the `first`."""
-        for write in self.writes[first:last]:
+        self.send(self.writes[first:last])
+
+    def send(self, writes: list[str]) -> None:
+        """Somebody does these."""
+        for write in writes:
             self.spark.sql(write)
 
     def finish(self) -> None:
@@ -103,6 +130,15 @@ def contents(project: Project, tables: dict[str, str]) -> Contents:
     return {table: found[table] for table in tables}
 
 
+def ends(found: Contents) -> dict[str, Any]:
+    """The ends of all validity intervals: name -> LSN."""
+    return {
+        f"the {end} of {interval['capture_instance']}": interval[end] or ""
+        for interval in found["validity_intervals"]
+        for end in ("low_end", "high_end")
+    }
+
+
 def changed(schema: Schema, saved: Saved) -> set[str]:
     """The tables whose rows are others than they were, views with another text, and new ones."""
     now = schema.save()
@@ -113,6 +149,12 @@ def changed(schema: Schema, saved: Saved) -> set[str]:
     }
     names |= now.views.keys() - saved.views.keys()
     return names | {v for v in LITERAL_VIEWS if now.views.get(v) != saved.views.get(v)}
+
+
+def is_account(sql: str) -> bool:
+    """Whether a write tells of the run itself: a run that finds all done has nothing to tell."""
+    written = INSERTED.match(without_comment(sql))
+    return bool(written) and written[1] in OF_RUNS
 
 
 class Work:
@@ -126,7 +168,8 @@ class Work:
         self, project: Project, tables: dict[str, str], *command: str, is_whole: bool = True
     ) -> None:
         self.project, self.tables, self.command = project, tables, command
-        self.before = self.contents() if is_whole else None
+        self.before = self.contents() if is_whole else {}
+        self.reached: dict[str, Any] = {}
         self.steps = Steps(project.furnished, self.run, self.contents)
 
     def run(self) -> None:
@@ -137,51 +180,75 @@ class Work:
         """What there is."""
         return contents(self.project, self.tables)
 
-    def check(self) -> Contents:
-        """What readers may see here; gives all there is."""
-        return self.contents()
+    def marks(self, found: Contents) -> dict[str, Any]:
+        """What never moves back: name -> how far it is."""
+        raise NotImplementedError
 
-    def go_to(self, number: int) -> Contents:
-        """After so many writes."""
-        self.steps.go_to(number)
+    def check_readers(self, found: Contents) -> None:
+        """Whether readers may see this, between any two writes."""
+        raise NotImplementedError
+
+    def check(self) -> Contents:
+        """Looks at the state after others, which may be one between two writes; gives all there
+        is."""
+        found = self.contents()
+        marks = self.marks(found)
+        for name, mark in marks.items():
+            last = self.reached.get(name, mark)
+            assert mark >= last, f"{name} moved back from {last} to {mark}"
+        assert marks.keys() >= self.reached.keys()
+        self.reached = marks
+        self.check_readers(found)
+        return found
+
+    def go_to(self, number: int, part: str = "") -> Contents:
+        """After so many writes, and a part of the next."""
+        self.steps.go_to(number, part)
+        self.reached = {}
         return self.check()
 
     def check_deaths(self) -> None:
         """It dies after any of its writes, and others do them again: what is done changes nothing
         more, so all is as if it had not died."""
-        for number in range(len(self.steps.writes) + 1):
-            self.go_to(number)
-            assert self.steps.repeat(number) == set(), f"died after write {number}"
+        for number, part in self.steps.deaths():
+            self.go_to(number, part)
+            assert self.steps.repeat(number) == set(), f"died after write {number}, {part}"
 
     def check_each_death(self) -> list[str]:
         """The same with real runs after each write. Gives the writes of the second ones that the
         first one does not have."""
         known, others = set(map(as_any_run_writes, self.steps.writes)), []
-        for number in range(len(self.steps.writes)):
-            self.go_to(number)
+        for number, part in self.steps.deaths():
+            self.go_to(number, part)
             with recorded() as statements:
                 self.run()
-            assert self.contents() == self.steps.end, f"died after write {number}"
+            assert self.check() == self.steps.end, f"died after write {number}, {part}"
             others += [s for s in statements if is_write(s) and as_any_run_writes(s) not in known]
         return others
 
-    def check_faults(self, *kinds: str) -> None:
+    def check_faults(self, *kinds: str, in_scripts: bool = False) -> None:
         """Each run goes on where the one before it was stopped, and comes to the next write, which
         fails before or after it is executed, or after which it dies, the kinds in turn. The last
-        run comes to the end, and all is as if there had been no other."""
+        run comes to the end, and all is as if there had been no other. Where faults fall
+        `in_scripts`, one of several writes stops in its middle, and the next run knows."""
         self.go_to(0)
         done: set[str] = set()
         for kind in itertools.cycle(kinds):
-            with fault_at_new(kind, done, of_each_node=self.independent) as tried:
+            with fault_at_new(
+                kind, done, of_each_node=self.independent, in_scripts=in_scripts
+            ) as stopped:
                 result = self.project.dbt(*self.command)
             self.check()
-            if not tried:
+            if not stopped:
                 break
-            assert not result.success, (kind, tried)
+            assert not result.success, (kind, stopped)
             assert "\tat " not in result.output
         assert result.success, result.output
-        assert set(map(written_by, done)) >= set(map(written_by, self.steps.writes))
-        assert self.contents() == self.steps.end
+        assert self.check() == self.steps.end
+        for write in itertools.filterfalse(is_account, self.steps.writes):
+            ways = points(write, in_scripts=in_scripts)
+            for way in ways[:-1] or ways:  # the rest of a script may be done in another way
+                assert as_any_run_writes(way) in done, f"never tried: {way}"
 
     def check_each_fault(self, *kinds: str) -> None:
         """Each write of a run from the start, the kinds in turn, and dbt goes on with what it can.
@@ -197,4 +264,4 @@ class Work:
             assert "\tat " not in result.output
             if self.check() not in known:
                 self.run()
-                assert self.contents() == self.steps.end, (kind, number)
+                assert self.check() == self.steps.end, (kind, number)

@@ -40,7 +40,10 @@
         {% for node in graph.nodes.values()
             if node.resource_type == 'model' and node.config.materialized == 'change_table' %}
             {% set instance = dbt_cdc._capture_instance(node) %}
-            {% do instance.update(relation=dbt_cdc._model_relation(node), unique_id=node.unique_id) %}
+            {% do instance.update(
+                relation=dbt_cdc._model_relation(node), unique_id=node.unique_id,
+                is_edited=dbt_cdc._is_edited(node)
+            ) %}
             {% if instance.name | lower in instances %}
                 {% do dbt_cdc.raise_cdc_error(
                     22926, "capture instance '" ~ instance.name ~ "' is declared twice, by models "
@@ -57,6 +60,12 @@
         {% do cache.update(instances=instances) %}
     {% endif %}
     {% do return(cache.instances) %}
+{% endmacro %}
+
+
+{#- Whether there is SQL around the model's change_table(): it may leave rows out. -#}
+{% macro _is_edited(node) %}
+    {% do return(modules.re.sub('\\s|dbt_cdc[.]', '', node.raw_code) != '{{change_table()}}') %}
 {% endmacro %}
 
 

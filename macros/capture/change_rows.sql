@@ -1,56 +1,27 @@
-{#- The change rows of one instance in one window, of any log that can be read: the definition of a
-    change table. Each record leaves as none, one or two rows. Columns are called by their ordinals
-    on the way. -#}
+{#- The change rows of one instance in one window: the definition of a change table. Each record leaves as
+    none, one or two rows. -#}
 {% macro _change_rows(instance, window, log, scan_transactions) -%}
 {%- set columns = instance.columns -%}
-with {{ dbt_cdc._window_records(instance, window, log, scan_transactions) }},
-
-read as (
-    select
-        *,
-        {{ dbt_cdc._indent(dbt_cdc._read_images(instance), 8) }} as images
-    from records
-),
-
-complete as (
-    select
-        commit_lsn,
-        lsn,
-        command_id,
-        images.unknown,
-        {{ dbt_cdc._indent(dbt_cdc._column_values(columns), 8) }}
-        {{ dbt_cdc._indent(dbt_cdc._checked_operation(), 8) }} as operation
-    from read
-),
-
-compared as (
-    select
-        *,
-        {{ dbt_cdc._indent(dbt_cdc._mask_parts(instance), 8) }}
-        {{ dbt_cdc._indent(dbt_cdc._is_key_change(instance), 8) }} as is_key_change
-    from complete
-),
-
-changes as (
-    select
-        *,
-        explode({{ dbt_cdc._indent(dbt_cdc._rows_of_record(
-            columns, 'array(1)', 'array(2)', 'array(1, 2)', 'array(3, 4)'), 8) }}) as row_operation
-    from compared
-)
+{{ dbt_cdc._checked_changes(instance, window, log, scan_transactions) }}
 
 select
     commit_lsn as `__$start_lsn`,
     cast(null as string) as `__$end_lsn`,
     lsn as `__$seqval`,
     row_operation as `__$operation`,
-    {{ dbt_cdc._indent(dbt_cdc._mask_text(columns), 4) }} as `__$update_mask`,
-    {%- for column in columns %}
-    case when row_operation in (1, 3) then before_{{ loop.index }} else after_{{ loop.index }} end as {# -#}
-    {{ dbt_cdc._column(column.name) }},
-    {%- endfor %}
+    {{ dbt_cdc._mask_text(columns) }} as `__$update_mask`,
+    value.*,
     command_id as `__$command_id`
-from changes
+from typed
+where {{ dbt_cdc._checked(instance, 'row_operation in (1, 2) or ' ~ dbt_cdc._is_changed(columns)) }}
+{%- endmacro %}
+
+
+{#- The steps up to `typed`: the rows of each record, with what does not fit. -#}
+{% macro _checked_changes(instance, window, log, scan_transactions) -%}
+with {{ dbt_cdc._window_records(instance, window, log, scan_transactions) }},
+
+{{ dbt_cdc._image_steps(instance) }}
 {%- endmacro %}
 
 

@@ -17,7 +17,8 @@
 
     {% set is_capturing = dbt_cdc._is_capturing(window) %}
     {% if is_capturing and dbt_cdc._is_touched(instance, window) %}
-        {% set row_count = dbt_cdc._append_changes(relation, instance, window, compiled_code) %}
+        {% set row_count = dbt_cdc._append_changes(
+            relation, instance, window, dbt_cdc._declared_rows(instance, compiled_code)) %}
     {% else %}
         {% call noop_statement('main', 'OK') -%}
             -- nothing to capture
@@ -45,28 +46,40 @@
 {% endmacro %}
 
 
-{#- The window's rows into the change table: by the fast statement, and if that fails for whatever
-    reason by the model's own (docs/decisions/0003), which is guarded always. Gives how many rows of the
-    window are there. -#}
+{#- The window's rows into the change table, unless they are there. Gives how many of the window are. -#}
 {% macro _append_changes(relation, instance, window, rows) %}
     {% set later = " where `__$start_lsn` > '" ~ window.previous_lsn ~ "'" %}
     {% set guard = 'not exists (select 1 from ' ~ relation ~ later ~ ')' %}
-    {% set count = 'select count(*) as row_count from ' ~ relation ~ later
-        ~ " and `__$start_lsn` <= '" ~ window.to_lsn ~ "'" %}
-    {% if dbt_cdc._reads_fast(instance) %}
-        {% call statement('main', fetch_result=true) -%}
-            {{ dbt_cdc._try_insert(relation, dbt_cdc._fast_change_rows(
-                instance, window, dbt_cdc._log_relation(), dbt_cdc._state_relation('scan_transactions')
-            ), none if dbt_cdc._is_first_writer(instance, window) else guard, count) }}
-        {%- endcall %}
-        {% set row_count = load_result('main').table.rows[0][0] %}
-        {% if row_count is not none %}
-            {% do return(row_count) %}
-        {% endif %}
-        {% do log('cdc: ' ~ instance.name ~ ': the fast statement failed, capturing with care') %}
-    {% endif %}
     {% do return(dbt_cdc._main_write_and_fetch(
-        dbt_cdc._insert_once(relation, rows, guard), count)[0].row_count) %}
+        dbt_cdc._insert_once(
+            relation, rows, guard, dbt_cdc._is_first_writer(instance, window),
+            dbt_cdc._raise_first_problem(instance, dbt_cdc._checked_changes(
+                instance, window, dbt_cdc._log_relation(), dbt_cdc._state_relation('scan_transactions')))
+        ),
+        'select count(*) as row_count from ' ~ relation ~ later
+        ~ " and `__$start_lsn` <= '" ~ window.to_lsn ~ "'"
+    )[0].row_count) %}
+{% endmacro %}
+
+
+{#- The rows of the model's SQL, in the order of the change table's columns. What is around change_table() may
+    leave rows out, not columns. -#}
+{% macro _declared_rows(instance, rows) %}
+    {% if not dbt_cdc._is_edited(model) %}
+        {% do return(rows) %}
+    {% endif %}
+    {% set wanted = dbt_cdc._change_table_columns(instance).keys() | list %}
+    {% set found = run_query('describe query ' ~ rows).columns[0].values() | list %}
+    {% if found | map('lower') | sort != wanted | map('lower') | sort %}
+        {% do dbt_cdc.raise_cdc_error(
+            22942, 'the SQL of model ' ~ model.name ~ ' gives the columns ' ~ found | join(', ')
+            ~ ' where its YAML declares ' ~ wanted | join(', '),
+            'put a filter around change_table(), which leaves its columns as they are'
+        ) %}
+    {% endif %}
+    {% set columns = [] %}
+    {% for name in wanted %}{% do columns.append(dbt_cdc._column(name)) %}{% endfor %}
+    {% do return('select ' ~ columns | join(', ') ~ ' from (\n' ~ rows ~ '\n)') %}
 {% endmacro %}
 
 

@@ -30,7 +30,15 @@
 {% endmacro %}
 
 
-{#- The JSON parser has no integers below int. -#}
-{% macro _is_small_integer(data_type) %}
-    {% do return(data_type in ['tinyint', 'byte', 'smallint', 'short']) %}
+{% macro _names(columns) -%}
+    array({{ dbt_cdc._name_literals(columns) | join(', ') }})
+{%- endmacro %}
+
+
+{% macro _name_literals(columns) %}
+    {% set names = [] %}
+    {% for column in columns %}
+        {% do names.append(dbt_cdc._literal(column.name)) %}
+    {% endfor %}
+    {% do return(names) %}
 {% endmacro %}

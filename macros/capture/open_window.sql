@@ -137,7 +137,7 @@
         to_json(array_distinct(flatten(collect_set(array_union(changed_tables, updated_tables)))))
             as touched_tables,
         to_json(array_distinct(flatten(
-            collect_set(case when not leaves_rows then updated_tables end)
+            collect_set(case when not leaves_rows then {{ dbt_cdc._tables_to_ask() }} end)
         ))) as updated_tables
     from (
         select
@@ -151,8 +151,11 @@
             changed_tables,
             updated_tables,
             {{ dbt_cdc._indent(dbt_cdc._captured_schema_changes_sql(), 12) }} as captured_schema_changes,
-            {{ dbt_cdc._indent(dbt_cdc._is_captured_in('changed_tables'), 12) }} as leaves_rows,
-            {{ dbt_cdc._indent(dbt_cdc._is_captured_in('updated_tables'), 12) }} as may_leave_rows
+            {{ dbt_cdc._indent(dbt_cdc._leaves_rows(), 12) }} as leaves_rows,
+            arrays_overlap(
+                {{ dbt_cdc._tables_to_ask() }},
+                {{ dbt_cdc._indent(dbt_cdc._captured_tables_sql(), 16) }}
+            ) as may_leave_rows
         from {{ transactions }}
         where window_to_lsn > '{{ scanned_lsn }}' and commit_lsn is not null
     )

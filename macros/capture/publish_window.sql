@@ -1,6 +1,6 @@
 {#- The body of lsn_time_mapping, the publication: one row for each transaction of the window that left a row in
-    any change table. An INSERT or DELETE always does; whether an UPDATE has, only its change table tells, and
-    reading one costs more than all the rest. -#}
+    any change table. An INSERT or DELETE always does; whether an UPDATE has, or anything that an edited model may
+    leave out, only the change table tells, and reading one costs more than all the rest. -#}
 {% macro publication() -%}
     {%- if execute -%}
 {{ dbt_cdc._mapping_rows(dbt_cdc.scan_window()) }}
@@ -86,7 +86,7 @@ with entered as (
         window_to_lsn = '{{ window.to_lsn or dbt_cdc._zero_lsn() }}'
         and commit_lsn is not null
         and (
-            {{ dbt_cdc._indent(dbt_cdc._is_captured_in('changed_tables'), 12) }}
+            {{ dbt_cdc._indent(dbt_cdc._leaves_rows(), 12) }}
             {%- if asked %}
             or commit_lsn in (
                 {%- for instance in asked %}
@@ -156,9 +156,17 @@ union all
 {%- endmacro %}
 
 
-{#- Whether an array of source tables names a captured one. -#}
-{% macro _is_captured_in(tables) -%}
-    arrays_overlap({{ tables }}, {{ dbt_cdc._captured_tables_sql() }})
+{#- Whether a transaction surely leaves rows: an INSERT or DELETE does, unless the model is edited. -#}
+{% macro _leaves_rows() -%}
+    arrays_overlap(changed_tables, {{ dbt_cdc._source_tables_sql(
+        dbt_cdc._capture_instances().values() | rejectattr('is_edited') | list) }})
+{%- endmacro %}
+
+
+{#- The tables of which a transaction may leave rows. -#}
+{% macro _tables_to_ask() -%}
+    {{ 'array_union(changed_tables, updated_tables)'
+        if dbt_cdc._capture_instances().values() | selectattr('is_edited') | list else 'updated_tables' }}
 {%- endmacro %}
 
 

@@ -1,33 +1,10 @@
-{#- What a record does to keys. Its values are columns before_1 ... and after_1 ... -#}
-
-{% macro _events_of_record(tracked) -%}
-    {%- set deleted = dbt_cdc._event(tracked, 'D', 'before') -%}
-    {%- set inserted = dbt_cdc._event(tracked, 'I', 'after') -%}
-    case
-        when operation = 'INSERT' then array({{ inserted }})
-        when operation = 'DELETE' then array({{ deleted }})
-        when is_key_change then array({{ deleted }}, {{ inserted }})
-        else array({{ dbt_cdc._event(tracked, 'U', 'after') }})
-    end
-{%- endmacro %}
-
-
-{% macro _event(tracked, operation, image) -%}
-    {%- set fields = [] -%}
-    {%- set names = tracked.columns | map(attribute='name') | list -%}
-    {%- for name in tracked.index_columns -%}
-        {%- do fields.append(
-            "'key_" ~ loop.index ~ "', " ~ image ~ '_' ~ (names.index(name) + 1)) -%}
-    {%- endfor -%}
-    named_struct('operation', '{{ operation }}', {{ fields | join(', ') }})
-{%- endmacro %}
-
+{#- What a record does to keys. -#}
 
 {#- The event's operation, or the error that stops the scan: a key without a value is none. -#}
 {% macro _checked_event(tracked) -%}
     {%- set nulls = [] -%}
     {%- for name in tracked.index_columns -%}
-        {%- do nulls.append('event.key_' ~ loop.index ~ ' is null') -%}
+        {%- do nulls.append('value.' ~ dbt_cdc._column(name) ~ ' is null') -%}
     {%- endfor -%}
     {%- set place -%}
         concat({{ dbt_cdc._literal('table ' ~ tracked.table ~ ', column '
@@ -36,7 +13,7 @@
     case
         when {{ nulls | join(' or ') }} then {{ dbt_cdc._raise_bad_record(
             place, "'the primary key has a column that is NULL or missing'") }}
-        else event.operation
+        else element_at(array('D', 'I', '', 'U'), row_operation)
     end
 {%- endmacro %}
 
@@ -47,7 +24,7 @@
     struct(
             command_id,
             if(command_id is null, lsn, '') as statement_lsn,
-            event.operation <> 'D' as is_after_deletes,
+            row_operation <> 1 as is_after_deletes,
             lsn
         )
 {%- endmacro %}
@@ -89,7 +66,7 @@
 
 
 {% macro _event_keys(tracked) -%}
-    {%- for name in tracked.index_columns -%}
-        event.key_{{ loop.index }}{{ ', ' if not loop.last }}
+    {%- for name in dbt_cdc._key_names(tracked) -%}
+        value.{{ name }} as key_{{ loop.index }}{{ ', ' if not loop.last }}
     {%- endfor -%}
 {%- endmacro %}

@@ -8,61 +8,18 @@
     {%- do keys.append('key_' ~ loop.index) -%}
     {%- do key.append('key_' ~ loop.index ~ ' as ' ~ name) -%}
 {%- endfor -%}
-with transactions as (
-    {{ dbt_cdc._indent(dbt_cdc._versions_sql(window), 4) }}
-),
-
-records as (
-    {{ dbt_cdc._indent(dbt_cdc._tracked_records(tracked, window, log), 4) }}
-),
-
-read as (
-    select
-        *,
-        {{ dbt_cdc._indent(dbt_cdc._read_images(tracked), 8) }} as images
-    from records
-),
-
-complete as (
-    select
-        commit_ts,
-        lsn,
-        command_id,
-        context,
-        images.unknown,
-        {{ dbt_cdc._indent(dbt_cdc._column_values(tracked.columns), 8) }}
-        {{ dbt_cdc._indent(dbt_cdc._checked_operation(), 8) }} as operation
-    from read
-),
-
-compared as (
-    select
-        *,
-        {{ dbt_cdc._indent(dbt_cdc._mask_parts(tracked), 8) }}
-        {{ dbt_cdc._indent(dbt_cdc._is_key_change(tracked), 8) }} as is_key_change
-    from complete
-),
-
-exploded as (
-    select
-        commit_ts,
-        lsn,
-        command_id,
-        context,
-        {{ dbt_cdc._updated_columns(tracked) }} as updated_columns,
-        explode({{ dbt_cdc._indent(dbt_cdc._events_of_record(tracked), 8) }}) as event
-    from compared
-),
+{{ dbt_cdc._checked_events(tracked, window, log) }},
 
 events as (
     select
         commit_ts,
         {{ dbt_cdc._indent(dbt_cdc._checked_event(tracked), 8) }} as operation,
         context,
-        updated_columns,
+        {{ dbt_cdc._updated_columns(tracked) }} as updated_columns,
         {{ dbt_cdc._event_order() }} as place,
         {{ dbt_cdc._event_keys(tracked) }}
-    from exploded
+    from typed
+    where {{ dbt_cdc._indent(dbt_cdc._checked(tracked, 'row_operation <> 3'), 4) }}
 ),
 
 net as (
@@ -90,6 +47,20 @@ select
     context as sys_change_context,
     {{ key | join(',\n    ') }}
 from net
+{%- endmacro %}
+
+
+{#- The steps up to `typed`: the rows of each record, with what does not fit. -#}
+{% macro _checked_events(tracked, window, log) -%}
+with transactions as (
+    {{ dbt_cdc._indent(dbt_cdc._versions_sql(window), 4) }}
+),
+
+records as (
+    {{ dbt_cdc._indent(dbt_cdc._tracked_records(tracked, window, log), 4) }}
+),
+
+{{ dbt_cdc._image_steps(tracked) }}
 {%- endmacro %}
 
 

@@ -54,11 +54,11 @@
         {% do dbt_cdc._ensure_state_tables('consumers') if not dbt_cdc._has_state('consumer_bookmarks') %}
         {% if known %}
             {% set open = dbt_cdc._reopen_sql(table, consumer, known, version) %}
-            {% do run_query(dbt_cdc._on_failure(open, open)) %}
+            {% do run_query(dbt_cdc._in_turn(open)) %}
         {% endif %}
         {% if new %}
             {% set open = dbt_cdc._enter_bookmarks_sql(table, consumer, new, version) %}
-            {% do run_query(dbt_cdc._on_failure(open, open)) %}
+            {% do run_query(dbt_cdc._in_turn(open)) %}
         {% endif %}
         {% do consumer.update(is_open=true) %}
     {% endif %}
@@ -142,5 +142,5 @@ set
     consumed_at = current_timestamp()
 where {{ dbt_cdc._is_bookmark(consumer, times) }} and open_lsn is not null
     {%- endset -%}
-    {{ dbt_cdc._on_failure(move, move) }}
+    {{ dbt_cdc._in_turn(move) }}
 {%- endmacro %}

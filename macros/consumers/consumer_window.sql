@@ -14,6 +14,8 @@
         to_lsn=interval.get('high_end') or dbt_cdc._zero_lsn()
     ) %}
     {% do window.update(is_first=not window.consumed_lsn) %}
+    {#- what a first window leaves as it was, the model does not have yet -#}
+    {% do window.update(skips_unchanged=window.skips_unchanged and not window.is_first) %}
     {% if window.is_first and initial is not none %}
         {% do window.update(dbt_cdc._initial_content(consumer, window, initial, initial_lsn, interval)) %}
     {% endif %}

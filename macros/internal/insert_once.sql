@@ -1,33 +1,29 @@
 {#- An INSERT that can be repeated and raced: `guard` is false where its rows are already there, and
     since it reads the target, Delta refuses the second of two at once. The handler then tries
-    again, which adds nothing if the other one has done the work (docs/decisions/0001). -#}
-{% macro _insert_once(target, rows, guard) -%}
-    {{ dbt_cdc._write_once(dbt_cdc._guarded_insert(target, rows, guard), rows) }}
+    again, which adds nothing if the other one has done the work (docs/decisions/0001). The first writer
+    of rows needs no guard at the first attempt. `diagnosis` is a SELECT that finds out what is wrong. -#}
+{% macro _insert_once(target, rows, guard, is_first=false, diagnosis=none) -%}
+    {{ dbt_cdc._write_once(
+        dbt_cdc._guarded_insert(target, rows, none if is_first else guard), rows,
+        dbt_cdc._guarded_insert(target, rows, guard), diagnosis
+    ) }}
 {%- endmacro %}
 
 
 {#- A statement that writes `rows` and can be repeated; where it fails, it is tried again, as where
     another client wrote at the same time. An error in the rows comes out of a plain SELECT that needs all
     columns as one line: out of the statement it would be a Java stack. -#}
-{% macro _write_once(write, rows) -%}
+{% macro _write_once(write, rows, write_again=none, diagnosis=none) -%}
     {%- set probe_and_write -%}
+{%- if diagnosis %}
+{{ diagnosis }};
+{%- endif %}
 select max(hash(*)) from (
     {{ dbt_cdc._indent(rows, 4) }}
 );
-{{ write }}
+{{ write_again or write }}
     {%- endset -%}
     {{ dbt_cdc._on_failure(write, probe_and_write) }}
-{%- endmacro %}
-
-
-{#- The same for rows that can also be had in another way: answers `count` (a query), or NULL where it has
-    failed. Without a guard for the first writer of rows. -#}
-{% macro _try_insert(target, rows, guard, count) -%}
-    {%- set insert -%}
-{{ dbt_cdc._guarded_insert(target, rows, guard) }};
-{{ count }}
-    {%- endset -%}
-    {{ dbt_cdc._on_failure(insert, 'select cast(null as bigint) as row_count') }}
 {%- endmacro %}
 
 
@@ -97,6 +93,17 @@ end
     table is in the catalog; a later attempt finds it there. -#}
 {% macro _create_once(create) -%}
     {{ dbt_cdc._on_failure(create, dbt_cdc._on_failure(create, create)) }}
+{%- endmacro %}
+
+
+{#- A statement on a table that models of several threads write, each its own rows: Delta lets one at a time
+    through, so the others try again. -#}
+{% macro _in_turn(statement) -%}
+    {%- set attempts = [statement] -%}
+    {%- for _ in range(8) -%}
+        {%- do attempts.append(dbt_cdc._on_failure(statement, attempts.pop())) -%}
+    {%- endfor -%}
+    {{ attempts[0] if var('cdc_sql_scripting', true) else statement }}
 {%- endmacro %}
 
 

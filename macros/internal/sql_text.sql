@@ -37,3 +37,24 @@
     {%- set keep_lines = dbt_cdc._invocation_cache().get('keep_lines') -%}
     {{ text | trim if keep_lines else text | trim | indent(width) }}
 {%- endmacro %}
+
+
+{#- SQL of several parts in lines of some 96 characters, where the text is indented by `width`: a comma
+    ends a line, an operator begins it. -#}
+{% macro _flow(parts, separator, width) -%}
+    {%- set lines = [''] -%}
+    {%- for part in parts -%}
+        {%- if separator == ', ' -%}
+            {%- set part = part ~ (',' if not loop.last else '') -%}
+        {%- elif not loop.first -%}
+            {%- set part = separator.lstrip() ~ part -%}
+        {%- endif -%}
+        {%- set line = lines.pop() -%}
+        {%- if line and (line ~ part) | length + width > 96 -%}
+            {%- do lines.extend([line, part]) -%}
+        {%- else -%}
+            {%- do lines.append(line ~ ' ' ~ part if line else part) -%}
+        {%- endif -%}
+    {%- endfor -%}
+    {{ lines | join('\n' ~ ' ' * width) }}
+{%- endmacro %}

@@ -110,11 +110,11 @@ def encode(value: Any, data_type: str, rng: random.Random) -> str:
     kind, quote = parse_type(data_type)[0], rng.random() < 0.5
     if kind in ("string", "varchar", "char"):
         if value in ("12", "-0.0", "1e5") and quote:
-            return str(value)
+            return value if value == "12" else json.dumps(value)
         padded = value.ljust(4) if kind == "char" and quote else value
         return json.dumps(padded, ensure_ascii=rng.random() < 0.5)
     if kind == "boolean":
-        return json.dumps(str(value).lower() if quote else value)
+        return json.dumps(value)
     if kind == "binary":
         return json.dumps(base64.b64encode(value).decode())
     if kind == "date":
@@ -133,7 +133,7 @@ def encode(value: Any, data_type: str, rng: random.Random) -> str:
         if value is NAN or "y" in text:
             return json.dumps("NaN" if value is NAN else text)
     else:
-        text = str(value) + rng.choice(["", "", "", ".0", "e0"])
+        return str(value) + rng.choice(["", "", "", " ", "\n"])
     return f'"{text}"' if quote else text
 
 

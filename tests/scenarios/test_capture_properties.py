@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import pytest
-from capturing import LOG_COLUMNS, LOG_DDL, Capture, plain, plain_values
+from capturing import LOG_COLUMNS, LOG_DDL, Capture, change_row, plain, plain_values
 from harness import Project
 from pyspark.sql import Row
 from reference.capture import (
@@ -40,7 +40,6 @@ WINDOWS = 100  # of each instance
 MARGIN = 30  # change rows on both sides of a window that the reference looks at in vain
 FOLLOWED = {"dbo_items": "replica", "dbo_p_pairs": "history"}  # instance -> its consumer
 SPOILED, MOST_SPOILED_STEPS = range(300), 60
-REFUSAL = "cast(raise_error('an image has to be read with care') as int)"
 PLACE = re.compile(r"CDC 22859: bad log record of table (\S+), column (.+?), lsn (\S+): ")
 KEYED = [instance for instance in INSTANCES if instance.index_columns]
 T = TypeVar("T")
@@ -282,17 +281,23 @@ def spoiled_logs() -> list[Spoiled]:
     return found
 
 
+def arguments(instance: CaptureInstance) -> str:
+    """Those of the macros that write the statement of an instance, for all of the log."""
+    return (
+        f"dbt_cdc._find_instance('{instance.capture_instance}'),"
+        " dict(dbt_cdc._no_window(), to_lsn='0x' ~ 'F' * 20), 'one_log', 'one_transactions'"
+    )
+
+
 SQL = {
     "log_end": "dbt_cdc._log_end_sql(dbt_cdc._zero_lsn(), none)"
     " | replace(dbt_cdc._log_relation() | string, 'one_log')",
     "transactions": "dbt_cdc._window_transactions('one_log', dbt_cdc._zero_lsn(), '0x' ~ 'F' * 20)",
+    **{f"rows_{i.capture_instance}": f"dbt_cdc._change_rows({arguments(i)})" for i in INSTANCES},
     **{
-        f"{kind}_{i.capture_instance}": f"dbt_cdc.{macro}("
-        f"dbt_cdc._find_instance('{i.capture_instance}'),"
-        " dict(dbt_cdc._no_window(), to_lsn='0x' ~ 'F' * 20), 'one_log', 'one_transactions')"
-        for kind, macro in (("careful", "_change_rows"), ("fast", "_fast_change_rows"))
+        i.capture_instance: f"dbt_cdc._problems(dbt_cdc._find_instance('{i.capture_instance}'),"
+        f" dbt_cdc._checked_changes({arguments(i)}))"
         for i in INSTANCES
-        if kind == "careful" or i.before_image == "complete"
     },
 }
 
@@ -337,12 +342,9 @@ class Statements:
         head = head.replace("raise_error(", "(")  # the error becomes a value
         return [row[0] for row in self.target.sql(f"{head} {query}")]
 
-    def refused(self, instance: CaptureInstance) -> list[str]:
-        """The LSNs of the records that the fast statement does not read."""
-        text = self.texts[f"fast_{instance.capture_instance}"]
-        assert text.count(REFUSAL) == text.count(") > 0") == 1
-        text = text.replace(REFUSAL, "-1").replace(") > 0", ") < 0")
-        return [row["__$seqval"] for row in self.target.sql(text)]
+    def problems(self, instance: CaptureInstance) -> list[str]:
+        """The errors of an instance's records."""
+        return [row.problem for row in self.target.sql(self.texts[instance.capture_instance])]
 
 
 @pytest.fixture(scope="module")
@@ -378,18 +380,29 @@ def test_every_bad_record_is_named(statements: Statements) -> None:
     ))  # fmt: skip
 
     for instance in INSTANCES:
-        found = statements.ask(
-            f"careful_{instance.capture_instance}", r",\s+complete as \(",
-            "select images.problem from read where images.problem is not null",
-        )  # fmt: skip
         table = f"{instance.source_schema}.{instance.source_name}"
         own = [s for s in bad_images if s.injected.table == table]
-        check_named(own, map(place, found), lambda s: (
+        check_named(own, map(place, statements.problems(instance)), lambda s: (
             s.injected.table, s.injected.column, s.injected.lsn
         ))  # fmt: skip
-        if instance.before_image == "complete":
-            missed = {s.injected.lsn for s in own} - set(statements.refused(instance))
-            assert not missed, [str(s.small) for s in own if s.injected.lsn in missed]
+
+
+def test_the_statement_in_ansi_mode(statements: Statements) -> None:
+    """Each statement gives the reference's rows of hundreds of logs."""
+    logs = [replace(spoiled, log=spoiled.small.log) for spoiled in spoiled_logs()]
+    statements.log(logs)
+    spark = statements.target.project.spark
+    spark.conf.set("spark.sql.ansi.enabled", True)
+    try:
+        for instance in INSTANCES:
+            found = spark.sql(statements.texts[f"rows_{instance.capture_instance}"]).collect()
+            wanted = [row for spoiled in logs for row in spoiled.small.changes(instance)]
+            assert len(wanted) > 100
+            assert Counter(repr(change_row(row, instance)) for row in found) == Counter(
+                map(repr, wanted)
+            )
+    finally:
+        spark.conf.set("spark.sql.ansi.enabled", False)
 
 
 def place(problem: str) -> tuple[str, str | None, str]:

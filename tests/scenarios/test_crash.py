@@ -165,6 +165,25 @@ def test_commands_that_capture_nothing(new_story: Story) -> None:
     story.check()
 
 
+def test_retry_after_a_failed_table(story: Story) -> None:
+    """`dbt retry` does what failed, and publishes with what had been captured."""
+    if not story.records:
+        story.land()
+        story.capture.run()
+    before = story.published()
+    story.land_both()
+    note = next(r for r in reversed(story.records) if r.source_name == "notes")
+    story.capture.amend(note.lsn, after_image='{"text"')
+    failed = story.capture.project.dbt("run", "--write-json")
+    assert {n for n, r in failed.messages.items() if r.status == "error"} == {"dbo_notes_ct"}
+    assert story.published() == before
+    story.capture.amend(note.lsn, after_image=note.after_image)
+    retried = story.capture.project.ok("retry")
+    assert "dbo_notes_ct" in retried.messages
+    assert "dbo_items_ct" not in retried.messages
+    story.check()
+
+
 def test_full_refresh_destroys_nothing(story: Story) -> None:
     if not story.records:
         story.land()

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
+from consuming import CONSUMERS, consumed, expected
 from harness import Project
-from statements import is_write, node_of, recorded
+from statements import is_write, node_of, points, recorded
 from steps import FAULTS, PLAIN, Contents, Work
 from story import Story
 
 pytestmark = pytest.mark.slow
 
 
-CONSUMERS = {
-    "now.sql": "{{ config(materialized='replica') }}"
-    " select * from {{ dbt_cdc.new_changes('dbo_items') }}",
-    "then.sql": "{{ config(materialized='history') }}"
-    " select * from {{ dbt_cdc.new_changes('dbo_items') }}",
-    "feed.sql": "{{ config(materialized='incremental', incremental_strategy='append',"
-    " file_format='delta') }} select * from {{ dbt_cdc.new_changes('dbo_items') }}",
-}
 CONSUMED = {
     "now": "*",
     "then": "*",
@@ -35,28 +30,59 @@ class Consumers(Work):
     independent = True
 
     def __init__(self, make_project: Callable[..., Project]) -> None:
-        story = Story(make_project, vars=PLAIN, models=CONSUMERS)
-        project = story.capture.project
-        story.land(2)
-        story.capture.run()
-        story.land(2)
+        self.story = Story(make_project, vars=PLAIN, models=CONSUMERS)
+        project = self.story.capture.project
+        self.story.land(2)
+        self.story.capture.run()
+        old = self.story.published()
+        self.story.land(2)
         names = [name.removesuffix(".sql") for name in CONSUMERS]
-        story.capture.run("--exclude", *names)
+        self.story.capture.run("--exclude", *names)
+        self.lsns = old, self.story.published()
         with recorded(with_comments=True) as statements:
             super().__init__(project, CONSUMED, "run", "--select", *names)
         writes = [sql for sql in statements if is_write(sql)]
         self.nodes = [node_of(sql) for sql in writes]
         assert set(self.nodes) == {f"model.{project.name}.{name}" for name in names}
-        self.most = max(map(self.nodes.count, self.nodes))
+        self.at = [{name: expected(name, self.story, lsn) for name in names} for lsn in self.lsns]
 
-    def go_to_each(self, number: int) -> Contents:
-        """After so many writes of each consumer: they have nothing to do with each other."""
-        self.steps.go_to(0)
+    def marks(self, found: Contents) -> dict[str, Any]:
+        marks = {f"the bookmark of {r['consumer']}": r["last_lsn"] for r in bookmarks(found)}
+        return marks | {f"the rows of {name}": self.place(name, found) for name in self.at[0]}
+
+    def place(self, name: str, found: Contents) -> int:
+        """A consumer is at the LSN before or at the one that is published, whole and nothing twice:
+        which of the two."""
+        rows, known = consumed(name, found[name]), [at[name] for at in self.at]
+        assert rows in known, f"{name} is at none of its LSNs: {rows}"
+        return known.index(rows)
+
+    def check_readers(self, found: Contents) -> None:
+        """A bookmark that moves before the rows would lose them; where it has not moved with them,
+        it says where they end."""
+        assert sorted(r["consumer"] for r in bookmarks(found)) == sorted(self.at[0])
+        for bookmark in bookmarks(found):
+            lsn = self.lsns[self.place(bookmark["consumer"], found)]
+            assert bookmark["last_lsn"] <= lsn, bookmark
+            assert lsn in (bookmark["last_lsn"], bookmark["open_lsn"]), bookmark
+
+    def deaths_of_each(self) -> Iterator[list[str]]:
+        """What each consumer can have done when a client dies: they have nothing to do with each
+        other. One that has less to do is done."""
+        ways = []
         for node in sorted(set(self.nodes)):
             own = [w for w, n in zip(self.steps.writes, self.nodes, strict=True) if n == node]
-            for write in own[:number]:
-                self.steps.spark.sql(write)
-        return self.contents()
+            ways.append([
+                [*own[:number], point]
+                for number, write in enumerate(own)
+                for point in points(write, in_scripts=True)
+            ])  # fmt: skip
+        for way in itertools.zip_longest(*ways, fillvalue=[]):
+            yield list(itertools.chain(*way))
+
+
+def bookmarks(found: Contents) -> list[dict[str, Any]]:
+    return found["consumer_bookmarks"]
 
 
 @pytest.fixture(scope="module")
@@ -65,8 +91,10 @@ def consumers(make_project: Callable[..., Project]) -> Consumers:
 
 
 def test_consumers_that_die_after_any_write(consumers: Consumers) -> None:
-    assert consumers.steps.end != consumers.before
-    consumers.check_faults("dies")
+    """Also where the MERGE is done and the bookmark, in the same script, is still open."""
+    assert consumers.lsns[0] < consumers.lsns[1]
+    assert all(consumers.at[0][name] != consumers.at[1][name] for name in consumers.at[0])
+    consumers.check_faults("dies", in_scripts=True)
 
 
 def test_each_write_of_consumers_that_fails_or_loses_its_answer(consumers: Consumers) -> None:
@@ -75,13 +103,15 @@ def test_each_write_of_consumers_that_fails_or_loses_its_answer(consumers: Consu
 
 @pytest.mark.soak
 def test_every_death_of_consumers(consumers: Consumers) -> None:
-    for number in range(consumers.most):
-        consumers.go_to_each(number)
+    for writes in consumers.deaths_of_each():
+        consumers.go_to(0)
+        consumers.steps.send(writes)
+        consumers.check()
         consumers.run()
-        assert consumers.contents() == consumers.steps.end, f"died after write {number}"
+        assert consumers.check() == consumers.steps.end, f"died after {writes}"
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("kind", FAULTS)
 def test_every_write_of_consumers(consumers: Consumers, kind: str) -> None:
-    consumers.check_faults(kind)
+    consumers.check_faults(kind, in_scripts=kind == "dies")

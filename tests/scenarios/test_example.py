@@ -39,8 +39,11 @@ def test_two_batches_are_captured_and_the_unit_test_passes(
     ends = []
     for batch in (1, 2):
         shutil.copy(PACKAGE / "data" / "shop" / f"events_{batch:04}.jsonl.gz", landing)
-        done = dbtRunner().invoke([{1: "run", 2: "build"}[batch], *options])
+        shown = shown_before_a_run(spark, tmp_path, options, ends[0]) if batch == 2 else {}
+        done = dbtRunner().invoke(["build", *options])
         assert done.success, [r.message for r in done.result.results if r.message]
+        for name, rows in shown.items():
+            assert rows and rows == appended(spark, f"{SCHEMA}.{name}", name, ends[0]), name
         ends.append(spark.sql(f"select max(high_end) from {SCHEMA}.validity_intervals").first()[0])
         check_consumers(spark, {1: 3, 2: 5}[batch])
     assert ends == ["0x00000001988078000000", "0x0000000199D8F8000000"]
@@ -59,6 +62,32 @@ def test_two_batches_are_captured_and_the_unit_test_passes(
     )
     assert sum(row[1] for row in net.collect()) == 51
     ask_analyses(spark, tmp_path, options, ends[0])
+
+
+COMPILED = {  # the LSN of a row's window or commit
+    "scan_transactions": "window_to_lsn",
+    "public_orders_ct": "`__$start_lsn`",
+    "lsn_time_mapping": "start_lsn",
+}
+
+
+def shown_before_a_run(
+    spark: SparkSession, folder: Path, options: list[str], after: str
+) -> dict[str, list[str]]:
+    """The batch has landed in the log: the rows that `dbt compile` shows statements for."""
+    assert dbtRunner().invoke(["run", *options, "--select", "+shop_log"]).success
+    assert dbtRunner().invoke(["compile", *options, "--select", *COMPILED]).success
+    shown = {}
+    for name in COMPILED:
+        (file,) = (folder / "target" / "compiled" / "dbt_cdc" / "models").glob(f"*/{name}.sql")
+        shown[name] = appended(spark, f"(\n{file.read_text(encoding='utf-8')}\n)", name, after)
+    return shown
+
+
+def appended(spark: SparkSession, relation: str, name: str, after: str) -> list[str]:
+    """What it has after an LSN; the time of opening is of one run only."""
+    rows = spark.sql(f"select * from {relation} where {COMPILED[name]} > '{after}'")
+    return sorted(map(repr, rows.drop("opened_at").collect()))
 
 
 def check_consumers(spark: SparkSession, number: int) -> None:

@@ -22,16 +22,21 @@ ORDERS = CaptureInstance(
     (("id", "int"), ("note", "varchar(20)"), ("amount", "decimal(9,2)"), ("at", "timestamp")),
     ("id",),
 )  # fmt: skip
+TYPES = (
+    "bigint", "smallint", "varchar(40)", "string", "decimal(12,2)", "boolean", "date", "double",
+    "timestamp", "binary",
+)  # fmt: skip
+TEN = CaptureInstance(
+    "dbo", "ten", "dbo_ten",
+    tuple((f"column_{n}", name) for n, name in enumerate(TYPES)),
+    ("column_0",),
+)  # fmt: skip
 WINDOW = "'dbo_orders', '0x00000000000000000001', '0x000000000000000000FF'"
 MODELS = {
     "raw_log.sql": "select * from {{ target.schema }}.landed",
-    "instances.yml": instance_yaml([ORDERS]),
+    "instances.yml": instance_yaml([ORDERS, TEN]),
     "dbo_orders_ct.sql": "{{ dbt_cdc.change_table() }}",
-    "dbo_orders_fast.sql": "-- depends_on: {{ ref('dbo_orders_ct') }}\n"
-    "{% if execute %}{{ dbt_cdc._fast_change_rows("
-    "dbt_cdc._find_instance('dbo_orders'), dbt_cdc._no_window(),"
-    " ref('raw_log'), ref('dbt_cdc', 'scan_transactions')) }}{% else %}"
-    "-- {{ ref('raw_log') }} {{ ref('dbt_cdc', 'scan_transactions') }}{% endif %}",
+    "dbo_ten_ct.sql": "{{ dbt_cdc.change_table() }}",
     "all_changes.sql": f"select * from {{{{ dbt_cdc.get_all_changes({WINDOW}) }}}}",
     "net_changes.sql": f"select * from {{{{ dbt_cdc.get_net_changes({WINDOW}, 'all') }}}}",
 }

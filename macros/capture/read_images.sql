@@ -1,0 +1,274 @@
+{#- The images of records, each value read once: the JSON parser reads all columns of both images as
+    types that lose nothing; what a column is then made of them, column_values.sql says. -#}
+
+{#- The steps from `records` to `typed`: a row for each image that a record leaves, `row_operation` 1 to 4,
+    its columns in the struct `value`, and `misfit`. `instance` is a capture instance or a tracked table. -#}
+{% macro _image_steps(instance) -%}
+{%- set columns = instance.columns -%}
+parsed as (
+    select
+        *,
+        {{ dbt_cdc._indent(dbt_cdc._parsed_images(columns), 8) }} as json,
+        get(json.images, 0) as old,
+        get(json.images, 1) as new
+    from records
+),
+
+-- an absent key and a null differ only in an update
+complete as (
+    select
+        *,
+        operation = 'UPDATE' and (
+            {{ dbt_cdc._flow(dbt_cdc._null_tests(columns), ' or ', 12) }}
+        ) as has_nulls,
+        if(has_nulls, json_object_keys(coalesce(before_image, '{}')), null) as old_keys,
+        if(has_nulls, json_object_keys(coalesce(after_image, '{}')), null) as new_keys,
+        array_except(new_keys, old_keys) as before_lacks,
+        array_except(old_keys, new_keys) as after_lacks,
+        {{ dbt_cdc._indent(dbt_cdc._complete_before(instance), 8) }} as before,
+        if(size(after_lacks) > 0, named_struct(
+            {%- for column in columns %}
+            {{ dbt_cdc._present_field(column, 'after', 'new', 'old') }}{{ ',' if not loop.last }}
+            {%- endfor %}
+        ), new) as after
+    from parsed
+),
+
+compared as (
+    select
+        *,
+        {{- dbt_cdc._mask_parts(instance) }}
+        {{ dbt_cdc._is_key_change(instance) }} as is_key_change
+    from complete
+),
+
+changes as (
+    select
+        *,
+        inline(case
+            when operation = 'INSERT' then array(struct(2, after as image, after_image as text))
+            when operation = 'DELETE' then array(struct(1, before as image, before_image as text))
+            when is_key_change then array(
+                struct(1, before as image, before_image as text),
+                struct(2, after as image, after_image as text)
+            )
+            else array(
+                struct(3, before as image, before_image as text),
+                struct(4, after as image, after_image as text)
+            )
+        end) as (row_operation, image, text)
+    from compared
+),
+
+-- what the parser has rounded or cannot tell shows beside the value that is made of it
+typed as (
+    select
+        *,
+        named_struct(
+            {{ dbt_cdc._flow(dbt_cdc._fields(columns), ', ', 12) }}
+        ) as value,
+        {%- if dbt_cdc._columns_of(columns, ['decimal']) %}
+        contains(text, '00000000') or contains(text, '99999999')
+        or contains(text, 'e-') or contains(text, 'E-') as is_long,
+        {%- endif %}
+        {%- if instance.before_image == 'complete' %}
+        array({{ dbt_cdc._flow(dbt_cdc._name_literals(columns), ', ', 12) }}) as names,
+        {%- endif %}
+        {{ dbt_cdc._indent(dbt_cdc._misfit(instance), 8) }} as misfit
+    from changes
+)
+{%- endmacro %}
+
+
+{#- Both images in one document, so that anything behind an image is an error too. In this locale a
+    comma is no part of a number. -#}
+{% macro _parsed_images(columns) -%}
+    {%- set fields = [] -%}
+    {%- for column in columns -%}
+        {%- do fields.append(dbt_cdc._literal(
+            dbt_cdc._column(column.name) ~ ': ' ~ dbt_cdc._parser_type(column))[1:-1]) -%}
+    {%- endfor -%}
+from_json(
+    concat('{"images":[', coalesce(before_image, '{}'), ',', coalesce(after_image, '{}'), ']}'),
+    'images array<struct<
+        {{ dbt_cdc._flow(fields, ', ', 16) | replace('\n                ', '\n        ') }}
+    >>, malformed string',
+    map(
+        'columnNameOfCorruptRecord', 'malformed', 'allowSingleQuotes', 'false',
+        'allowNonNumericNumbers', 'false', 'locale', 'en-GB'
+    )
+)
+{%- endmacro %}
+
+
+{% macro _null_tests(columns) %}
+    {% set tests = [] %}
+    {% for column in columns %}
+        {% for image in ['old', 'new'] %}
+            {% do tests.append(image ~ '.' ~ dbt_cdc._column(column.name) ~ ' is null') %}
+        {% endfor %}
+    {% endfor %}
+    {% do return(tests) %}
+{% endmacro %}
+
+
+{% macro _fields(columns) %}
+    {% set fields = [] %}
+    {% for column in columns %}
+        {% do fields.append(dbt_cdc._literal(column.name) ~ ', ' ~ dbt_cdc._value(column, 'image')) %}
+    {% endfor %}
+    {% do return(fields) %}
+{% endmacro %}
+
+
+{#- Key columns that a partial before image lacks come from the after image. -#}
+{% macro _complete_before(instance) -%}
+    {%- if instance.before_image == 'partial' and instance.index_columns -%}
+    if(size(before_lacks) > 0, named_struct(
+        {%- for column in instance.columns %}
+        {% if column.name in instance.index_columns -%}
+        {{ dbt_cdc._present_field(column, 'before', 'old', 'new') }}
+        {%- else -%}
+        {{ dbt_cdc._literal(column.name) }}, old.{{ dbt_cdc._column(column.name) }}
+        {%- endif %}{{ ',' if not loop.last }}
+        {%- endfor %}
+    ), old)
+    {%- else -%}
+    old
+    {%- endif -%}
+{%- endmacro %}
+
+
+{#- A column out of an image, or where that lacks it, out of the other: large values that do not change are
+    not logged again. -#}
+{% macro _present_field(column, side, image, other) -%}
+    {%- set name = dbt_cdc._literal(column.name) -%}
+    {%- set field = '.' ~ dbt_cdc._column(column.name) -%}
+    {{ name }}, if(array_contains({{ side }}_lacks, {{ name }}), {{ other ~ field }}, {{ image ~ field }})
+{%- endmacro %}
+
+
+{#- The name of a column whose value is not what the image says, or `image` where it is none; NULL where all
+    is well. -#}
+{% macro _misfit(instance) -%}
+    {%- set columns = instance.columns -%}
+    {%- set tests = [] -%}
+    {%- for column in columns -%}
+        {%- for misfit in dbt_cdc._misfits(column) -%}
+            {%- do tests.append('when ' ~ misfit ~ ' then ' ~ dbt_cdc._literal(column.name)) -%}
+        {%- endfor -%}
+    {%- endfor -%}
+case
+    when json.malformed is not null or size(json.images) <> 2
+        or old is null or new is null or text is null {{- " and not (operation = 'UPDATE' and after_image is not null)"
+            if instance.before_image == 'partial' }}
+        then 'image'
+    {%- if instance.before_image == 'complete' %}
+    when arrays_overlap(before_lacks, names) then get(array_intersect(before_lacks, names), 0)
+    {%- endif %}
+    {%- for test in tests %}
+    {{ dbt_cdc._indent(test, 4) }}
+    {%- endfor %}
+end
+{%- endmacro %}
+
+
+{#- True for rows that `condition` takes, or the error that stops the scan; why a record is bad, `_problems`
+    tells then. -#}
+{% macro _checked(instance, condition) -%}
+if(misfit is null, {{ condition }}, raise_error(concat(
+    {{ dbt_cdc._literal('CDC 22859: bad log record of table ' ~ instance.table ~ ', column ') }},
+    misfit, ', lsn ', lsn, ': it cannot be read'
+)))
+{%- endmacro %}
+
+
+{#- The bad records of a window as (lsn, problem), the latter the whole error; `typed` are the steps that
+    find misfits. -#}
+{% macro _problems(instance, typed) -%}
+    {%- set columns = instance.columns -%}
+    {%- set types, lost = [], [] -%}
+    {%- for column in columns -%}
+        {%- set name = dbt_cdc._literal(column.name) -%}
+        {%- set is_text = dbt_cdc._type_family(column.data_type) in ['string', 'text'] -%}
+        {%- do types.append(name ~ ', ' ~ dbt_cdc._literal(column.data_type
+            ~ (', which takes numbers and nested values with fractions as JSON strings only' if is_text))) -%}
+        {%- do lost.append('if(image.' ~ dbt_cdc._column(column.name) ~ ' is null, ' ~ name ~ ", '')") -%}
+    {%- endfor -%}
+{{ typed }},
+
+bad as (
+    select
+        *,
+        if(row_operation in (1, 3), 'before', 'after') as side,
+        from_json(
+            text, 'map<string,string>',
+            map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false')
+        ) as texts
+    from typed
+    where misfit is not null
+),
+
+placed as (
+    select
+        *,
+        case
+            when misfit <> 'image' then misfit
+            when texts is null then concat(side, '_image')
+            when if(side = 'before', old, new) is not null then get(array_intersect(
+                array({{ dbt_cdc._flow(lost, ', ', 16) }}),
+                map_keys(map_filter(texts, (name, value) -> value is not null))
+            ), 0)
+        end as place
+    from bad
+),
+
+first_of_each as (
+    select
+        *,
+        row_number() over (
+            partition by lsn order by place is null, row_operation
+        ) as number
+    from placed
+)
+
+select
+    lsn,
+    concat(
+        {{ dbt_cdc._literal('CDC 22859: bad log record of table ' ~ instance.table ~ ', column ') }},
+        coalesce(place, concat(side, '_image')), ', lsn ', lsn, ': ',
+        case
+            when text is null then concat('the ', side, ' image is missing')
+            when coalesce(place, concat(side, '_image')) = concat(side, '_image')
+                then 'the image is no JSON object'
+            {%- if instance.before_image == 'complete' %}
+            when array_contains(before_lacks, place)
+                then 'the before image of this update lacks a column that its after image has'
+            {%- endif %}
+            else concat(
+                'the value ', coalesce(left(try_element_at(texts, place), 200), 'NULL'), ' of the ', side,
+                ' image does not fit ', try_element_at(map(
+                    {{ dbt_cdc._flow(types, ', ', 20) }}
+                ), place)
+            )
+        end,
+        if(
+            text is null and side = 'before'
+            {{- ' or array_contains(before_lacks, place)' if instance.before_image == 'complete' }},
+            {{ dbt_cdc._literal(': ' ~ dbt_cdc._complete_images_advice(instance.settings)) }},
+            {{ dbt_cdc._literal(': ' ~ dbt_cdc._bad_record_advice()) }}
+        )
+    ) as problem
+from first_of_each
+where number = 1
+{%- endmacro %}
+
+
+{#- Stops with the first bad record of a window, if there is one. -#}
+{% macro _raise_first_problem(instance, typed) -%}
+select raise_error(problem) from (
+    select problem from (
+        {{ dbt_cdc._indent(dbt_cdc._problems(instance, typed), 8) }}
+    ) order by lsn limit 1
+)
+{%- endmacro %}

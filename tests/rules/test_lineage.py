@@ -1,0 +1,39 @@
+"""The picture of the lineage in the docs is the graph that dbt has of the example."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import re
+from pathlib import Path
+
+from dbt.cli.main import dbtRunner
+from harness import PACKAGE
+
+
+def test_the_picture_shows_what_dbt_knows(tmp_path: Path) -> None:
+    """Each arrow is a dependency; each dependency between shown models is an arrow or implied."""
+    target = {"type": "spark", "method": "session", "host": "NA", "schema": "example"}
+    profiles = {"dbt_cdc": {"target": "test", "outputs": {"test": target}}}
+    (tmp_path / "profiles.yml").write_text(json.dumps(profiles), encoding="utf-8")
+    options = [f"--project-dir={PACKAGE}", f"--profiles-dir={tmp_path}"]
+    options += [f"--target-path={tmp_path / 'target'}", f"--log-path={tmp_path / 'logs'}"]
+    keys = ["--output", "json", "--output-keys", "name depends_on", "--resource-type", "model"]
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        assert dbtRunner().invoke(["ls", *keys, *options, "--quiet"]).success
+    nodes = [json.loads(line) for line in printed.getvalue().splitlines() if line.startswith("{")]
+    known = {n["name"]: {d.split(".")[-1] for d in n["depends_on"]["nodes"]} for n in nodes}
+
+    text = (PACKAGE / "docs" / "lineage.md").read_text(encoding="utf-8")
+    arrows = set(re.findall(r"^ +(\w+) --> (\w+)$", text, re.M))
+    shown = {name for arrow in arrows for name in arrow}
+    assert {"shop_log", "scan_transactions", "lsn_time_mapping", "orders"} <= shown
+    implied = set(arrows)
+    for _ in shown:
+        implied |= {(a, d) for a, b in implied for c, d in arrows if b == c}
+    for parent, child in arrows:
+        assert parent in known[child], (parent, child)
+    for child in shown:
+        for parent in known[child] & shown:
+            assert (parent, child) in implied, (parent, child)

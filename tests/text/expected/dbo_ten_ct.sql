@@ -1,0 +1,183 @@
+with transactions as (
+    select
+        tran_id,
+        begin_lsn,
+        commit_lsn
+    from schema_of_target.scan_transactions
+    where
+        window_to_lsn = '0x00000000000000000000'
+        and commit_lsn > '0x00000000000000000000'
+),
+
+records as (
+    select
+        transactions.commit_lsn,
+        log.lsn,
+        log.operation,
+        log.command_id,
+        case when log.operation <> 'INSERT' then log.before_image end as before_image,
+        case when log.operation <> 'DELETE' then log.after_image end as after_image
+    from schema_of_target.raw_log as log
+    inner join transactions
+        on
+            log.tran_id = transactions.tran_id
+            and log.lsn between transactions.begin_lsn and transactions.commit_lsn
+    where
+        log.source_schema = 'dbo'
+        and log.source_name = 'ten'
+        and log.operation in ('INSERT', 'UPDATE', 'DELETE')
+        and log.lsn >= '0x00000000000000000000'
+        and log.lsn <= '0x00000000000000000000'
+),
+
+parsed as (
+    select
+        *,
+        from_json(
+            concat('{"images":[', coalesce(before_image, '{}'), ',', coalesce(after_image, '{}'), ']}'),
+            'images array<struct<
+                `column_0`: bigint, `column_1`: int, `column_2`: string, `column_3`: string,
+                `column_4`: decimal(38,18), `column_5`: boolean, `column_6`: string,
+                `column_7`: string, `column_8`: string, `column_9`: string
+            >>, malformed string',
+            map(
+                'columnNameOfCorruptRecord', 'malformed', 'allowSingleQuotes', 'false',
+                'allowNonNumericNumbers', 'false', 'locale', 'en-GB'
+            )
+        ) as json,
+        get(json.images, 0) as old,
+        get(json.images, 1) as new
+    from records
+),
+
+-- an absent key and a null differ only in an update
+complete as (
+    select
+        *,
+        operation = 'UPDATE' and (
+            old.`column_0` is null or new.`column_0` is null or old.`column_1` is null
+            or new.`column_1` is null or old.`column_2` is null or new.`column_2` is null
+            or old.`column_3` is null or new.`column_3` is null or old.`column_4` is null
+            or new.`column_4` is null or old.`column_5` is null or new.`column_5` is null
+            or old.`column_6` is null or new.`column_6` is null or old.`column_7` is null
+            or new.`column_7` is null or old.`column_8` is null or new.`column_8` is null
+            or old.`column_9` is null or new.`column_9` is null
+        ) as has_nulls,
+        if(has_nulls, json_object_keys(coalesce(before_image, '{}')), null) as old_keys,
+        if(has_nulls, json_object_keys(coalesce(after_image, '{}')), null) as new_keys,
+        array_except(new_keys, old_keys) as before_lacks,
+        array_except(old_keys, new_keys) as after_lacks,
+        old as before,
+        if(size(after_lacks) > 0, named_struct(
+            'column_0', if(array_contains(after_lacks, 'column_0'), old.`column_0`, new.`column_0`),
+            'column_1', if(array_contains(after_lacks, 'column_1'), old.`column_1`, new.`column_1`),
+            'column_2', if(array_contains(after_lacks, 'column_2'), old.`column_2`, new.`column_2`),
+            'column_3', if(array_contains(after_lacks, 'column_3'), old.`column_3`, new.`column_3`),
+            'column_4', if(array_contains(after_lacks, 'column_4'), old.`column_4`, new.`column_4`),
+            'column_5', if(array_contains(after_lacks, 'column_5'), old.`column_5`, new.`column_5`),
+            'column_6', if(array_contains(after_lacks, 'column_6'), old.`column_6`, new.`column_6`),
+            'column_7', if(array_contains(after_lacks, 'column_7'), old.`column_7`, new.`column_7`),
+            'column_8', if(array_contains(after_lacks, 'column_8'), old.`column_8`, new.`column_8`),
+            'column_9', if(array_contains(after_lacks, 'column_9'), old.`column_9`, new.`column_9`)
+        ), new) as after
+    from parsed
+),
+
+compared as (
+    select
+        *,
+        0L + if(before.`column_0` <=> after.`column_0`, 0, 1)
+        + if(before.`column_1` <=> after.`column_1`, 0, 2)
+        + if(before.`column_2` <=> after.`column_2`, 0, 4)
+        + if(before.`column_3` <=> after.`column_3`, 0, 8)
+        + if(before.`column_4` <=> after.`column_4`, 0, 16)
+        + if(before.`column_5` <=> after.`column_5`, 0, 32)
+        + if(before.`column_6` <=> after.`column_6`
+            or try_cast(before.`column_6` as date) <=> try_cast(after.`column_6` as date), 0, 64)
+        + if(before.`column_7` <=> after.`column_7`
+            or try_cast(before.`column_7` as double) <=> try_cast(after.`column_7` as double), 0, 128)
+        + if(before.`column_8` <=> after.`column_8`
+            or try_cast(before.`column_8` as timestamp) <=> try_cast(after.`column_8` as timestamp), 0, 256)
+        + if(before.`column_9` <=> after.`column_9`
+            or try_to_binary(before.`column_9`, 'base64') <=> try_to_binary(after.`column_9`, 'base64'), 0, 512) as mask_1,
+        if(before.`column_0` <=> after.`column_0`, false, true) as is_key_change
+    from complete
+),
+
+changes as (
+    select
+        *,
+        inline(case
+            when operation = 'INSERT' then array(struct(2, after as image, after_image as text))
+            when operation = 'DELETE' then array(struct(1, before as image, before_image as text))
+            when is_key_change then array(
+                struct(1, before as image, before_image as text),
+                struct(2, after as image, after_image as text)
+            )
+            else array(
+                struct(3, before as image, before_image as text),
+                struct(4, after as image, after_image as text)
+            )
+        end) as (row_operation, image, text)
+    from compared
+),
+
+-- what the parser has rounded or cannot tell shows beside the value that is made of it
+typed as (
+    select
+        *,
+        named_struct(
+            'column_0', image.`column_0`, 'column_1', try_cast(image.`column_1` as smallint),
+            'column_2', image.`column_2`, 'column_3', image.`column_3`,
+            'column_4', try_cast(image.`column_4` as decimal(12,2)),
+            'column_5', image.`column_5`, 'column_6', try_cast(image.`column_6` as date),
+            'column_7', try_cast(image.`column_7` as double),
+            'column_8', try_cast(image.`column_8` as timestamp),
+            'column_9', try_to_binary(image.`column_9`, 'base64')
+        ) as value,
+        contains(text, '00000000') or contains(text, '99999999')
+        or contains(text, 'e-') or contains(text, 'E-') as is_long,
+        array('column_0', 'column_1', 'column_2', 'column_3', 'column_4', 'column_5', 'column_6',
+            'column_7', 'column_8', 'column_9') as names,
+        case
+            when json.malformed is not null or size(json.images) <> 2
+                or old is null or new is null or text is null
+                then 'image'
+            when arrays_overlap(before_lacks, names) then get(array_intersect(before_lacks, names), 0)
+            when not image.`column_1` <=> value.`column_1` then 'column_1'
+            when image.`column_2` rlike '^(-?\\d+[.]|0$|"|[{\\[].*(\\d[.]\\d|"-?I))'
+                and text rlike '"column_2"\\s*:\\s*(-?\\d+[.eE]|-0|[{\\[])' then 'column_2'
+            when char_length(value.`column_2`) > 40 then 'column_2'
+            when image.`column_3` rlike '^(-?\\d+[.]|0$|"|[{\\[].*(\\d[.]\\d|"-?I))'
+                and text rlike '"column_3"\\s*:\\s*(-?\\d+[.eE]|-0|[{\\[])' then 'column_3'
+            when not image.`column_4` <=> value.`column_4` then 'column_4'
+            when is_long and text rlike '"column_4"\\s*:\\s*"?-?(\\d*[.]\\d{18}\\d*[1-9]|(?=[0.]*[1-9])([\\d.]+[eE]-\\d\\d|[\\d.]{10,}[eE]-))' then 'column_4'
+            when isnull(value.`column_6`) <> isnull(image.`column_6`)
+                or not image.`column_6` rlike '^[-+]?\\d{4,}-\\d+-\\d+([T ][0:.]+Z?)?$' then 'column_6'
+            when isnull(value.`column_7`) <> isnull(image.`column_7`)
+                or not image.`column_7` rlike '^([-+.0-9eE]+|-?Infinity|NaN)$' then 'column_7'
+            when abs(value.`column_7`) = double('infinity') and image.`column_7` rlike '\\d$' then 'column_7'
+            when isnull(value.`column_8`) <> isnull(image.`column_8`)
+                or not image.`column_8` rlike '^[-+]?\\d{4,}-\\d+-\\d' then 'column_8'
+            when isnull(value.`column_9`) <> isnull(image.`column_9`) or length(image.`column_9`) % 4 <> 0 then 'column_9'
+        end as misfit
+    from changes
+)
+
+select
+    commit_lsn as `__$start_lsn`,
+    cast(null as string) as `__$end_lsn`,
+    lsn as `__$seqval`,
+    row_operation as `__$operation`,
+    if(
+        row_operation in (1, 2),
+        '0x03FF',
+        concat('0x', lpad(hex(mask_1), 4, '0'))
+    ) as `__$update_mask`,
+    value.*,
+    command_id as `__$command_id`
+from typed
+where if(misfit is null, row_operation in (1, 2) or mask_1 <> 0, raise_error(concat(
+    'CDC 22859: bad log record of table dbo.ten, column ',
+    misfit, ', lsn ', lsn, ': it cannot be read'
+)))
