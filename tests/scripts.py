@@ -16,6 +16,7 @@ WRITE = {
     "insert", "create", "delete", "update", "merge", "drop", "alter", "truncate", "replace",
 }  # fmt: skip
 COMMENTS = ("--", "/*")
+AFTER = {"begin": "", "if": "then", "while": "do"}  # what statements come after
 
 
 def cut_after_writes(script: str) -> list[str]:
@@ -46,9 +47,9 @@ def _ends_of_writes(script: str) -> Iterator[tuple[int, str]]:
             is_start, awaits = True, ""
         elif word == "handler" and first == "declare":
             awaits = "begin"
-        elif is_start and word in ("begin", "if"):
-            blocks.append("end" if word == "begin" else "end if")
-            is_start, awaits = word == "begin", "then" if word == "if" else ""
+        elif is_start and word in AFTER:
+            blocks.append("end" if word == "begin" else f"end {word}")
+            is_start, awaits = word == "begin", AFTER[word]
         elif is_start and word != "else":
             if word == "end":
                 blocks.pop()

@@ -40,5 +40,6 @@ def test_one_write_has_no_middle() -> None:
         "begin\n insert into a select 1;\n select count(*) from a;\nend",
         "begin declare exit handler for sqlexception begin delete from a; delete from b; end;"
         " delete from a; end",
+        "begin declare a int default 0; while a < 1 do delete from a; set a = 1; end while; end",
     ):
         assert cut_after_writes(text) == []

@@ -96,14 +96,30 @@ end
 {%- endmacro %}
 
 
-{#- A statement on a table that models of several threads write, each its own rows: Delta lets one at a time
-    through, so the others try again. -#}
+{#- A statement on a table in which models of several threads write each its own rows: Delta lets one at a time
+    through, so the others try again until it is their turn. -#}
 {% macro _in_turn(statement) -%}
-    {%- set attempts = [statement] -%}
-    {%- for _ in range(8) -%}
-        {%- do attempts.append(dbt_cdc._on_failure(statement, attempts.pop())) -%}
-    {%- endfor -%}
-    {{ attempts[0] if var('cdc_sql_scripting', true) else statement }}
+    {%- if var('cdc_sql_scripting', true) -%}
+begin
+    declare attempt int default 0;
+    declare is_done boolean default false;
+    while not is_done do
+        begin
+            declare exit handler for sqlexception
+            begin
+                set attempt = attempt + 1;
+                if attempt > 100 then
+                    {{ dbt_cdc._indent(statement, 20) }};
+                end if;
+            end;
+            {{ dbt_cdc._indent(statement, 12) }};
+            set is_done = true;
+        end;
+    end while;
+end
+    {%- else -%}
+{{ statement }}
+    {%- endif -%}
 {%- endmacro %}
 
 

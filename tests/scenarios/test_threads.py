@@ -15,6 +15,7 @@ from story import NOTES, Story
 pytestmark = pytest.mark.slow
 
 MODELS = {"now.sql": CONSUMERS["now.sql"]}
+COPIES = {f"copy_{number}.sql": CONSUMERS["now.sql"] for number in range(2)}
 CHANGES = (
     "select * from {{ dbt_cdc.get_all_changes("
     "'dbo_notes', dbt_cdc.get_min_lsn('dbo_notes'), dbt_cdc.get_max_lsn()) }}"
@@ -38,6 +39,20 @@ def test_a_first_run(make_project: Callable[..., Project], threads: int) -> None
     story.capture.run()
     check(story)
     assert story.capture.project.table("changes").count() == len(story.expected(NOTES))
+
+
+def test_consumers_beside_each_other(make_project: Callable[..., Project]) -> None:
+    """None of them fails because others move their bookmarks."""
+    models = {**CONSUMERS, **COPIES}
+    story = Story(make_project, vars=PLAIN, models=models, threads=4)
+    for _ in range(2):
+        story.land_both()
+        story.capture.run()
+        story.check()
+    for name in (file.removesuffix(".sql") for file in models):
+        rows = [row.asDict() for row in story.capture.project.table(name).collect()]
+        kind = "now" if name.startswith("copy") else name
+        assert consumed(kind, rows) == expected(kind, story, story.published()), name
 
 
 def test_a_first_run_that_died_while_it_made_tables(make_project: Callable[..., Project]) -> None:
