@@ -160,7 +160,7 @@ Try next (make puts dbt into .venv/bin; the tables of this run are in {HOME.rela
   export DBT_CDC_HOME={HOME.relative_to(ROOT)}
   .venv/bin/dbt show --inline "select * from {{{{ ref('lsn_time_mapping') }}}}" --limit 5
   .venv/bin/dbt compile --select public_orders_ct    # the SQL that captures a table
-  .venv/bin/dbt test""")
+  .venv/bin/dbt seed && .venv/bin/dbt test""")
 
 
 if __name__ == "__main__":

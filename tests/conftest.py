@@ -43,6 +43,14 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         session.stop()
 
 
+@pytest.fixture(scope="module", params=[False, True], ids=["", "ansi"])
+def ansi(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[None]:
+    """The tests of a module with ANSI mode off and on, which is Spark's default since 4.0."""
+    spark.conf.set("spark.sql.ansi.enabled", request.param)
+    yield
+    spark.conf.set("spark.sql.ansi.enabled", False)
+
+
 @pytest.fixture(scope="session")
 def furniture(spark: SparkSession) -> Furniture:
     """The furnished schemas of a worker."""

@@ -94,7 +94,7 @@ def orders_log() -> list[LogRecord]:
 
 
 @pytest.fixture(scope="module")
-def orders(make_project: Callable[..., Project]) -> Capture:
+def orders(make_project: Callable[..., Project], ansi: None) -> Capture:
     capture = Capture(make_project, [ORDERS])
     capture.land(orders_log())
     capture.run()
@@ -102,7 +102,9 @@ def orders(make_project: Callable[..., Project]) -> Capture:
 
 
 @pytest.fixture(scope="module")
-def story(make_project: Callable[..., Project]) -> tuple[Capture, dict[str, tuple[str, str]]]:
+def story(
+    make_project: Callable[..., Project], ansi: None
+) -> tuple[Capture, dict[str, tuple[str, str]]]:
     """The scenarios of G3 to G12 and G14 to G15, and the window of each group."""
     capture = Capture(make_project, [SCENARIOS, MASKS, USERS, SUBSET, *WIDTHS.values()])
     writer, windows = Writer(0x100), {}

@@ -106,7 +106,7 @@ class Commits:
 
 
 @pytest.fixture(scope="module")
-def story(make_project: Callable[..., Project]) -> Capture:
+def story(make_project: Callable[..., Project], ansi: None) -> Capture:
     """Forty commits whose times have ties and go back, captured in two windows."""
     capture = Capture(make_project, [ITEMS, HEAP, EMPTY])
     commits, seconds = Commits(4), random.Random(5)
