@@ -231,7 +231,10 @@ PROJECT = {
     "name": "shop",
     "version": "1.0.0",
     "profile": "dbt_cdc",
-    "vars": {"cdc_log_model": "raw_log"},
+    "vars": {
+        "cdc_log_model": "raw_log",
+        "cdc_capture_instances": [f"dbo_t{number}" for number in range(5)],
+    },
     "flags": {"send_anonymous_usage_stats": False},
 }
 RAW_LOG = """

@@ -184,6 +184,7 @@ class Project:
             self.write(f"models/{path}", text)
         for path, text in (macros or {}).items():
             self.write(f"macros/{path}", text)
+        self._list_what_is_captured()
 
     def _write_project(self, vars: dict[str, Any], extra: dict[str, Any]) -> None:
         flags = {"send_anonymous_usage_stats": False, "version_check": False}
