@@ -14,7 +14,7 @@
             'min_valid_versions': fromjson(row.min_valid_versions),
             'is_shown': true,
         }) %}
-    {% elif load_cached_relation(dbt_cdc._state_relation('syscommittab')) is not none %}
+    {% elif dbt_cdc._has_state('syscommittab') %}
         {% set row = dbt_cdc._fetch(
             'select max(commit_ts) as commit_ts, max(commit_lsn) as commit_lsn from '
             ~ dbt_cdc._state_relation('syscommittab')

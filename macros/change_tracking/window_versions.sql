@@ -7,7 +7,7 @@
     began. None without tracked tables. -#}
 {% macro _window_versions(window) %}
     {% if not dbt_cdc._tracked_tables()
-        or load_cached_relation(dbt_cdc._state_relation('change_tracking_tables')) is none %}
+        or not dbt_cdc._has_state('change_tracking_tables') %}
         {% do return(none) %}
     {% endif %}
     {% set before = dbt_cdc._tracking_before(window.previous_lsn) %}

@@ -5,7 +5,7 @@
 {#- All bookmarks: {consumer: {instance: row}}; `rows` where they were just read. -#}
 {% macro _bookmarks(rows=none) %}
     {% set bookmarks = {} %}
-    {% if rows is none and load_cached_relation(dbt_cdc._state_relation('consumer_bookmarks')) is not none %}
+    {% if rows is none and dbt_cdc._has_state('consumer_bookmarks') %}
         {% set rows = dbt_cdc._fetch(dbt_cdc._bookmarks_sql()) %}
     {% endif %}
     {% for row in rows or [] %}

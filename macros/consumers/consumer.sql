@@ -78,7 +78,7 @@
     up to it changes may be missing (none: none is). -#}
 {% macro _consumed_so_far() %}
     {% set found = {'bookmarks': {}, 'instances': {}} %}
-    {% if load_cached_relation(dbt_cdc._state_relation('change_tables')) is not none %}
+    {% if dbt_cdc._has_state('change_tables') %}
         {% set bookmarks = dbt_cdc._as_json(dbt_cdc._bookmarks_sql())
             if dbt_cdc._has_state('consumer_bookmarks') else "'[]'" %}
         {% set row = dbt_cdc._fetch(

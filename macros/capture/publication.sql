@@ -1,0 +1,70 @@
+{#- The body of lsn_time_mapping, the publication: one row for each transaction of the window that left a row in
+    any change table. An INSERT or DELETE always does; whether an UPDATE has, or anything that an edited model may
+    leave out, only the change table tells, and reading one costs more than all the rest. -#}
+{% macro publication() -%}
+    {%- if execute -%}
+{{ dbt_cdc._mapping_rows(dbt_cdc.scan_window()) }}
+    {%- else -%}
+        {%- do dbt_cdc._log_relation() -%}
+        {%- do dbt_cdc._declare_state() -%}
+        {%- for name in dbt_cdc._listed_models() -%}
+            {%- do dbt_cdc._ref_of_project(name) -%}
+        {%- endfor -%}
+select 1 as placeholder
+    {%- endif -%}
+{%- endmacro %}
+
+
+{#- Publishes the window that all have captured: its transactions, then the new validity intervals. Each step
+    can be repeated; readers see the window with the last one. -#}
+{% materialization publication, default %}
+    {% set relation = this.incorporate(type='table') %}
+    {{ run_hooks(pre_hooks) }}
+    {% do dbt_cdc._ensure_state_tables() %}
+    {% set window = dbt_cdc.scan_window() %}
+    {% if dbt_cdc._is_building() and window.to_lsn %}
+        {% set missing = dbt_cdc._missing_captures(window) %}
+        {% if missing %}
+            {% do dbt_cdc._log_line(
+                'not published: ' ~ missing | join(', ') ~ ' did not capture the window up to '
+                ~ window.to_lsn
+            ) %}
+        {% else %}
+            {% do dbt_cdc._publish_window(relation, window, compiled_code) %}
+        {% endif %}
+    {% endif %}
+    {% if not load_result('main') %}
+        {% call noop_statement('main', 'OK') -%}
+            -- nothing to publish
+        {%- endcall %}
+    {% endif %}
+    {% do persist_docs(relation, model) %}
+    {{ run_hooks(post_hooks) }}
+    {% do return({'relations': [relation]}) %}
+{% endmaterialization %}
+
+
+{% macro _publish_window(mapping, window, rows) %}
+    {% do dbt_cdc._enter_phase(7) %}
+    {% do dbt_cdc._announce_new_instances(window) %}
+    {% do dbt_cdc._end_abandoned_instances(window) %}
+    {% for instance in dbt_cdc._capture_instances().values() %}
+        {% if dbt_cdc._instance_window(instance, window).is_backfill %}
+            {% do run_query(dbt_cdc._backfill_mapping_sql(instance, window)) %}
+        {% endif %}
+    {% endfor %}
+    {% do dbt_cdc._raise_truncated_low_ends() %}
+    {% do dbt_cdc._publish_versions(window) %}
+    {% set intervals = dbt_cdc._main_write_and_fetch(
+        dbt_cdc._insert_once(
+            mapping, rows,
+            'not exists (select 1 from ' ~ mapping ~ " where start_lsn > '" ~ window.previous_lsn ~ "')"
+        ),
+        dbt_cdc._intervals_sql(window.state.high_end or dbt_cdc._zero_lsn())
+    ) if dbt_cdc._capture_instances() else none %}
+    {% do dbt_cdc._publish_validity_intervals(window.to_lsn, window.state, intervals) %}
+    {% do dbt_cdc._grant_to_roles() %}
+    {% do dbt_cdc._enter_phase(8) %}
+    {% do dbt_cdc._invocation_cache().update(is_published=true) %}
+    {% do dbt_cdc._log_line('published up to ' ~ window.to_lsn) %}
+{% endmacro %}
