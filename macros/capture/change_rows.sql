@@ -1,6 +1,7 @@
 {#- The change rows of one instance in one window: the definition of a change table. Each record leaves as
     none, one or two rows. -#}
 {% macro _change_rows(instance, window, log, scan_transactions) -%}
+{%- set instance = dbt_cdc._with_encodings(instance, window, log) -%}
 {%- set columns = instance.columns -%}
 {{ dbt_cdc._checked_changes(instance, window, log, scan_transactions) }}
 
@@ -39,6 +40,7 @@ records as (
         log.lsn,
         log.operation,
         log.command_id,
+        {{- '\n        log.encodings,' if instance.has_encodings }}
         case when log.operation <> 'INSERT' then log.before_image end as before_image,
         case when log.operation <> 'DELETE' then log.after_image end as after_image
     from {{ log }} as log

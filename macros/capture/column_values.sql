@@ -5,7 +5,9 @@
 {% macro _parser_type(column) %}
     {% set data_type = column.data_type | lower | trim %}
     {% set family = dbt_cdc._type_family(data_type) %}
-    {% if family == 'integer' %}
+    {% if column.encodings %}
+        {% do return('string') %}
+    {% elif family == 'integer' %}
         {% do return('bigint' if data_type in ['bigint', 'long'] else 'int') %}
     {% elif family == 'decimal' %}
         {% do return('decimal(38,' ~ dbt_cdc._parser_scale(data_type) ~ ')') %}
@@ -24,9 +26,23 @@
 
 {#- The value of a column out of `image`, a struct of what the parser has read; NULL where it has none. -#}
 {% macro _value(column, image) -%}
+    {%- set read = image ~ '.' ~ dbt_cdc._column(column.name) -%}
+    {%- if not column.encodings -%} {{ dbt_cdc._plain_value(column, read) }}
+    {%- elif column.encodings | length == 1 -%}
+    {{ dbt_cdc._decoded_value(column, column.encodings[0], read) }}
+    {%- else -%}
+    case
+        {%- for encoding in column.encodings %}
+        when {{ dbt_cdc._has_encoding(encoding) }} then {{ dbt_cdc._decoded_value(column, encoding, read) }}
+        {%- endfor %}
+    end
+    {%- endif -%}
+{%- endmacro %}
+
+
+{% macro _plain_value(column, read) -%}
     {%- set data_type = column.data_type | lower | trim -%}
     {%- set family = dbt_cdc._type_family(data_type) -%}
-    {%- set read = image ~ '.' ~ dbt_cdc._column(column.name) -%}
     {%- if family == 'text' and data_type.startswith('char') -%} rtrim({{ read }})
     {%- elif family in ['string', 'text'] or data_type == dbt_cdc._parser_type(column) -%} {{ read }}
     {%- elif family == 'binary' -%} try_to_binary({{ read }}, 'base64')
@@ -39,7 +55,7 @@
 {% macro _is_same(column) -%}
     {%- set before, after = dbt_cdc._value(column, 'before'), dbt_cdc._value(column, 'after') -%}
     {%- set name = dbt_cdc._column(column.name) -%}
-    {%- if dbt_cdc._type_family(column.data_type) in ['float', 'binary', 'date', 'timestamp'] -%}
+    {%- if column.encodings or dbt_cdc._type_family(column.data_type) in ['float', 'binary', 'date', 'timestamp'] -%}
     before.{{ name }} <=> after.{{ name }}
             or {{ before }} <=> {{ after }}
     {%- elif dbt_cdc._type_family(column.data_type) == 'text' -%} {{ before }} <=> {{ after }}
@@ -51,19 +67,29 @@
 {#- Whether `value`, made of what the parser has read of `image`, is not what `text` says: a list of
     conditions, of which one holds; empty where it always is. -#}
 {% macro _misfits(column) %}
+    {% set read, value = 'image.' ~ dbt_cdc._column(column.name), 'value.' ~ dbt_cdc._column(column.name) %}
+    {% set misfits = dbt_cdc._decoded_misfits(column, read, value) if column.encodings
+        else dbt_cdc._plain_misfits(column, read, value) %}
+    {% if dbt_cdc._type_family(column.data_type) == 'text' %}
+        {% do misfits.append('char_length(' ~ value ~ ') > ' ~ dbt_cdc._type_size(column.data_type)) %}
+    {% endif %}
+    {% do return(misfits) %}
+{% endmacro %}
+
+
+{% macro _plain_misfits(column, read, value) %}
     {% set data_type = column.data_type | lower | trim %}
     {% set family = dbt_cdc._type_family(data_type) %}
-    {% set read = 'image.' ~ dbt_cdc._column(column.name) %}
-    {% set value = 'value.' ~ dbt_cdc._column(column.name) %}
     {% set misfits = [] %}
     {% if family in ['string', 'text'] %}
-        {#- Numbers and nested values are written anew: 1.50 as 1.5, 1e5 as 100000.0. -#}
+        {#- The parser writes numbers and nested values anew, 1.50 as 1.5: where the text has them otherwise, they
+            are refused. -#}
+        {% set written = 'concat(' ~ dbt_cdc._literal(
+            '"' ~ column.name.replace('\\', '\\\\').replace('"', '\\"') ~ '":') ~ ', ' ~ read ~ ', ' %}
         {% do misfits.append(
             read ~ " rlike '" ~ '^(-?\\\\d+[.]|0$|"|[{\\\\[].*(\\\\d[.]\\\\d|"-?I))' ~ "'\n    and text rlike "
-            ~ dbt_cdc._literal(dbt_cdc._key_pattern(column) ~ '(-?\\d+[.eE]|-0|[{\\[])')) %}
-        {% if family == 'text' %}
-            {% do misfits.append('char_length(' ~ value ~ ') > ' ~ dbt_cdc._type_size(data_type)) %}
-        {% endif %}
+            ~ dbt_cdc._literal(dbt_cdc._key_pattern(column) ~ '(-?\\d+[.eE]|-0|[{\\[])')
+            ~ '\n    and not contains(text, ' ~ written ~ "','))\n    and not contains(text, " ~ written ~ "'}'))") %}
     {% elif family in ['decimal', 'integer'] and data_type != dbt_cdc._parser_type(column) %}
         {% do misfits.append('not ' ~ read ~ ' <=> ' ~ value) %}
     {% elif family in ['binary', 'date', 'timestamp', 'float'] %}
@@ -87,11 +113,32 @@
         {% set scale = dbt_cdc._parser_scale(data_type) %}
         {#- The parser rounds what is behind its last place. With zeros or nines before it that does not show. -#}
         {% set is_shown = scale - dbt_cdc._type_size(data_type, 1) >= 8 %}
+        {% set key = dbt_cdc._key_pattern(column) ~ '"?-?' %}
         {% do misfits.append(('is_long and ' if is_shown) ~ 'text rlike '
-            ~ dbt_cdc._literal(dbt_cdc._key_pattern(column) ~ '"?-?(\\d*[.]\\d{' ~ scale
-            ~ '}\\d*[1-9]|(?=[0.]*[1-9])([\\d.]+[eE]-\\d\\d|[\\d.]{10,}[eE]-))')) %}
+            ~ dbt_cdc._literal(key ~ '\\d*[.]\\d{' ~ scale ~ '}\\d*[1-9]')) %}
+        {% do misfits.append(('is_long\n    and ' if is_shown)
+            ~ 'length(regexp_extract(text, ' ~ dbt_cdc._literal(key ~ '\\d*[.]?(\\d*)[eE]-') ~ ', 1))'
+            ~ '\n    + coalesce(try_cast(regexp_extract(\n        text, '
+            ~ dbt_cdc._literal(key ~ '[\\d.]*[1-9][\\d.]*[eE]-(\\d+)') ~ ', 1\n    ) as int), 0) > ' ~ scale) %}
     {% endif %}
     {% do return(misfits) %}
+{% endmacro %}
+
+
+{#- What an error says of a column's values beside its type. -#}
+{% macro _spelling_of(column) %}
+    {% if column.encodings %}
+        {% set names = [] %}
+        {% for encoding in column.encodings %}
+            {% do names.append((encoding.name or 'plain text')
+                ~ (' in ' ~ encoding.unit if encoding.unit)
+                ~ (' of scale ' ~ encoding.scale if encoding.scale is not none and encoding.name == 'decimal')) %}
+        {% endfor %}
+        {% do return(', encoded as ' ~ names | join(' or ') ~ ' (meta.source_type, or types of the adapter)') %}
+    {% elif dbt_cdc._type_family(column.data_type) in ['string', 'text'] %}
+        {% do return(', which takes a number like 1.50 or 1e5, also a nested one, as JSON strings only') %}
+    {% endif %}
+    {% do return('') %}
 {% endmacro %}
 
 

@@ -190,9 +190,7 @@ if(misfit is null, {{ condition }}, raise_error(concat(
     {%- set types, lost = [], [] -%}
     {%- for column in columns -%}
         {%- set name = dbt_cdc._literal(column.name) -%}
-        {%- set is_text = dbt_cdc._type_family(column.data_type) in ['string', 'text'] -%}
-        {%- do types.append(name ~ ', ' ~ dbt_cdc._literal(column.data_type
-            ~ (', which takes numbers and nested values with fractions as JSON strings only' if is_text))) -%}
+        {%- do types.append(name ~ ', ' ~ dbt_cdc._literal(column.data_type ~ dbt_cdc._spelling_of(column))) -%}
         {%- do lost.append('if(image.' ~ dbt_cdc._column(column.name) ~ ' is null, ' ~ name ~ ", '')") -%}
     {%- endfor -%}
 {{ typed }},

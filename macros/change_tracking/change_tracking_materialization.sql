@@ -18,11 +18,12 @@
     {% if is_capturing and tracked.name in window.versions.tables
         and dbt_cdc._is_touched(tracked, window) %}
         {% set later = relation ~ ' where sys_change_version > ' ~ window.versions.base %}
+        {% set encoded = dbt_cdc._with_encodings(tracked, window, dbt_cdc._log_relation()) %}
         {% set row_count = dbt_cdc._main_write_and_fetch(
             dbt_cdc._insert_once(
                 relation, compiled_code, 'not exists (select 1 from ' ~ later ~ ')', false,
                 dbt_cdc._raise_first_problem(
-                    tracked, dbt_cdc._checked_events(tracked, window, dbt_cdc._log_relation()))),
+                    encoded, dbt_cdc._checked_events(encoded, window, dbt_cdc._log_relation()))),
             'select count(*) as row_count from ' ~ later
         )[0].row_count %}
     {% else %}

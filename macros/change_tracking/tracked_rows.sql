@@ -2,6 +2,7 @@
     become events of keys; an update of the key is the delete of one and the insert of another. All
     events of a key in a transaction give one row. -#}
 {% macro _tracked_rows(tracked, window, log) -%}
+{%- set tracked = dbt_cdc._with_encodings(tracked, window, log) -%}
 {%- set keys = [] -%}
 {%- set key = [] -%}
 {%- for name in dbt_cdc._key_names(tracked) -%}
@@ -72,8 +73,9 @@ select
     log.lsn,
     log.operation,
     log.command_id,
-    {{ 'log.change_tracking_context' if dbt_cdc._log_has_context(log)
+    {{ 'log.change_tracking_context' if dbt_cdc._log_has(log, 'change_tracking_context')
         else 'cast(null as string)' }} as context,
+    {{- '\n    log.encodings,' if tracked.has_encodings }}
     case when log.operation <> 'INSERT' then log.before_image end as before_image,
     case when log.operation <> 'DELETE' then log.after_image end as after_image
 from {{ log }} as log
@@ -86,11 +88,12 @@ where
 {%- endmacro %}
 
 
-{% macro _log_has_context(log) %}
+{#- Whether the log has a column that it may leave out. -#}
+{% macro _log_has(log, column) %}
     {% set cache = dbt_cdc._invocation_cache() %}
-    {% if 'log_has_context' not in cache %}
-        {% set names = adapter.get_columns_in_relation(log) | map(attribute='name') | map('lower') %}
-        {% do cache.update(log_has_context='change_tracking_context' in names | list) %}
+    {% if 'log_columns' not in cache %}
+        {% do cache.update(log_columns=
+            adapter.get_columns_in_relation(log) | map(attribute='name') | map('lower') | list) %}
     {% endif %}
-    {% do return(cache.log_has_context) %}
+    {% do return(column in cache.log_columns) %}
 {% endmacro %}

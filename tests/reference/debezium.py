@@ -305,6 +305,30 @@ def _text(value: Any, schema: Mapping[str, Any] | None, data_type: str | None) -
     return str(value) if isinstance(value, str) else to_json(value)
 
 
+def decode_value(value: Any, source_type: str) -> str | None:
+    """An encoded value of parse_json -> the canonical log's text; ValueError where it is none."""
+    if value is None:
+        return None
+    name, size = parse_type(
+        source_type.partition("(")[0] if "(hex)" in source_type else source_type
+    )
+    if isinstance(value, bool):
+        raise ValueError(f"{value} is no {source_type}")
+    if name == "decimal":
+        text, scale = (value, size[1]) if size else (value["value"], int(value["scale"]))
+        if not re.fullmatch("(?=.{4,24}$)[A-Za-z0-9+/]+=*", text) or isinstance(text, RawNumber):
+            raise ValueError(f"{text} is no {source_type}")
+        return _unscaled(text, scale)
+    if name == "binary":
+        return base64.b64encode(bytes.fromhex(value)).decode()
+    if name == "date":
+        return _date(RawNumber(value) if re.fullmatch("-?[0-9]+", value) else value)
+    if not re.fullmatch("-?[0-9]+", value):
+        return _zoned(value)
+    digits = size[0] if size else 6
+    return _from_ticks(3 if digits <= 3 else 6 if digits <= 6 else 9)(value)
+
+
 def _unscaled(text: str, scale: int) -> str:
     """Base64 of a big-endian two's complement -> plain decimal text with `scale` digits."""
     number = int.from_bytes(base64.b64decode(text, validate=True), "big", signed=True)

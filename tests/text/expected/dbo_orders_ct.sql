@@ -118,10 +118,17 @@ typed as (
                 then 'image'
             when arrays_overlap(before_lacks, names) then get(array_intersect(before_lacks, names), 0)
             when image.`note` rlike '^(-?\\d+[.]|0$|"|[{\\[].*(\\d[.]\\d|"-?I))'
-                and text rlike '"note"\\s*:\\s*(-?\\d+[.eE]|-0|[{\\[])' then 'note'
+                and text rlike '"note"\\s*:\\s*(-?\\d+[.eE]|-0|[{\\[])'
+                and not contains(text, concat('"note":', image.`note`, ','))
+                and not contains(text, concat('"note":', image.`note`, '}')) then 'note'
             when char_length(value.`note`) > 20 then 'note'
             when not image.`amount` <=> value.`amount` then 'amount'
-            when is_long and text rlike '"amount"\\s*:\\s*"?-?(\\d*[.]\\d{18}\\d*[1-9]|(?=[0.]*[1-9])([\\d.]+[eE]-\\d\\d|[\\d.]{10,}[eE]-))' then 'amount'
+            when is_long and text rlike '"amount"\\s*:\\s*"?-?\\d*[.]\\d{18}\\d*[1-9]' then 'amount'
+            when is_long
+                and length(regexp_extract(text, '"amount"\\s*:\\s*"?-?\\d*[.]?(\\d*)[eE]-', 1))
+                + coalesce(try_cast(regexp_extract(
+                    text, '"amount"\\s*:\\s*"?-?[\\d.]*[1-9][\\d.]*[eE]-(\\d+)', 1
+                ) as int), 0) > 18 then 'amount'
             when isnull(value.`at`) <> isnull(image.`at`)
                 or not image.`at` rlike '^[-+]?\\d{4,}-\\d+-\\d' then 'at'
         end as misfit

@@ -146,12 +146,21 @@ typed as (
             when arrays_overlap(before_lacks, names) then get(array_intersect(before_lacks, names), 0)
             when not image.`column_1` <=> value.`column_1` then 'column_1'
             when image.`column_2` rlike '^(-?\\d+[.]|0$|"|[{\\[].*(\\d[.]\\d|"-?I))'
-                and text rlike '"column_2"\\s*:\\s*(-?\\d+[.eE]|-0|[{\\[])' then 'column_2'
+                and text rlike '"column_2"\\s*:\\s*(-?\\d+[.eE]|-0|[{\\[])'
+                and not contains(text, concat('"column_2":', image.`column_2`, ','))
+                and not contains(text, concat('"column_2":', image.`column_2`, '}')) then 'column_2'
             when char_length(value.`column_2`) > 40 then 'column_2'
             when image.`column_3` rlike '^(-?\\d+[.]|0$|"|[{\\[].*(\\d[.]\\d|"-?I))'
-                and text rlike '"column_3"\\s*:\\s*(-?\\d+[.eE]|-0|[{\\[])' then 'column_3'
+                and text rlike '"column_3"\\s*:\\s*(-?\\d+[.eE]|-0|[{\\[])'
+                and not contains(text, concat('"column_3":', image.`column_3`, ','))
+                and not contains(text, concat('"column_3":', image.`column_3`, '}')) then 'column_3'
             when not image.`column_4` <=> value.`column_4` then 'column_4'
-            when is_long and text rlike '"column_4"\\s*:\\s*"?-?(\\d*[.]\\d{18}\\d*[1-9]|(?=[0.]*[1-9])([\\d.]+[eE]-\\d\\d|[\\d.]{10,}[eE]-))' then 'column_4'
+            when is_long and text rlike '"column_4"\\s*:\\s*"?-?\\d*[.]\\d{18}\\d*[1-9]' then 'column_4'
+            when is_long
+                and length(regexp_extract(text, '"column_4"\\s*:\\s*"?-?\\d*[.]?(\\d*)[eE]-', 1))
+                + coalesce(try_cast(regexp_extract(
+                    text, '"column_4"\\s*:\\s*"?-?[\\d.]*[1-9][\\d.]*[eE]-(\\d+)', 1
+                ) as int), 0) > 18 then 'column_4'
             when isnull(value.`column_6`) <> isnull(image.`column_6`)
                 or not image.`column_6` rlike '^[-+]?\\d{4,}-\\d+-\\d+([T ][0:.]+Z?)?$' then 'column_6'
             when isnull(value.`column_7`) <> isnull(image.`column_7`)

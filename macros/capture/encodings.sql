@@ -1,0 +1,282 @@
+{#- The encodings of values that JSON does not tell: decimals as bytes, times as numbers, hexadecimal binaries.
+    A column's encoding is what its YAML says (`meta.source_type`), else what `types` of the log's adapter says,
+    else what the log's records say of themselves in a column `encodings`: JSON, column to type. A column
+    without one is read as docs/log.md has it. -#}
+
+{#- The instance (or tracked table) with `encodings` of its columns: [{name, ..., texts}]. There are several
+    where the window's records differ; `texts` are then the log's `encodings` that it stands for. -#}
+{% macro _with_encodings(instance, window, log) %}
+    {% set columns = [] %}
+    {% set of_log = dbt_cdc._encodings_of_log(window, log).get(instance.table, []) %}
+    {% for column in instance.columns %}
+        {% set found = {} %}
+        {% set given = dbt_cdc._given_source_type(instance, column) %}
+        {% for text in of_log or [none] %}
+            {% set encoding = dbt_cdc._encoding_of(column, given, fromjson(text or '{}').get(column.name)) %}
+            {% do found.setdefault(tojson(encoding), dict(encoding, texts=[])).texts.append(text) %}
+        {% endfor %}
+        {% set encodings = found.values() | list %}
+        {% do columns.append(dict(
+            column, encodings=encodings if encodings | length > 1 or encodings[0].name else []
+        )) %}
+    {% endfor %}
+    {% do return(dict(instance, columns=columns, has_encodings=of_log | length > 1)) %}
+{% endmacro %}
+
+
+{#- What the YAML of the column says, or else an adapter's `types`. -#}
+{% macro _given_source_type(instance, column) %}
+    {% set meta = (column.get('config') or {}).get('meta') or column.get('meta') or {} %}
+    {% set types = dbt_cdc._adapter_types() or {} %}
+    {% do return(meta.get('source_type') or types.get(instance.table, {}).get(column.name)) %}
+{% endmacro %}
+
+
+{#- The argument `types` of the adapters in this project, each of which leaves it in its model's meta; none
+    without an adapter. -#}
+{% macro _adapter_types() %}
+    {% set cache = dbt_cdc._invocation_cache() %}
+    {% if 'adapter_types' not in cache %}
+        {% set found = namespace(types=none) %}
+        {% set nodes = [] if dbt_cdc._is_unit_test() else graph.nodes.values() %}
+        {% for node in nodes if node.resource_type == 'model' %}
+            {% set types = (node.config.meta or {}).get('cdc_source_types') %}
+            {% set found.types = dict(found.types or {}, **types) if types is mapping else found.types %}
+        {% endfor %}
+        {% do cache.update(adapter_types=found.types) %}
+    {% endif %}
+    {% do return(cache.adapter_types) %}
+{% endmacro %}
+
+
+{#- `of_log` is the type that the record's own schema tells. -#}
+{% macro _encoding_of(column, given, of_log) %}
+    {% if given %}
+        {% set encoding = dbt_cdc._encoding(given, column.name) %}
+        {#- Both spellings of a binary are texts; a schema tells bytes from strings. -#}
+        {% if encoding.name == 'binary' %}
+            {% do return({'name': 'binary(hex)' if of_log == 'string' else none}) %}
+        {% elif of_log == 'string' and encoding.name == 'decimal' %}
+            {% do return({'name': none}) %}
+        {% endif %}
+        {% do return(encoding) %}
+    {% elif of_log == 'string' and dbt_cdc._type_family(column.data_type) == 'binary' %}
+        {% do return({'name': 'binary(hex)'}) %}
+    {% endif %}
+    {% set name, _, size = (of_log or '').partition('(') %}
+    {% set source_type = {
+        'org.apache.kafka.connect.data.Decimal': 'decimal(38,' ~ size,
+        'io.debezium.data.VariableScaleDecimal': 'decimal',
+        'org.apache.kafka.connect.data.Date': 'date',
+        'io.debezium.time.Date': 'date',
+        'io.debezium.time.IsoDate': 'date',
+        'org.apache.kafka.connect.data.Timestamp': 'timestamp(3)',
+        'io.debezium.time.Timestamp': 'timestamp(3)',
+        'io.debezium.time.MicroTimestamp': 'timestamp(6)',
+        'io.debezium.time.NanoTimestamp': 'timestamp(9)',
+    }.get(name) %}
+    {% do return(dbt_cdc._encoding(source_type, column.name) if source_type else {'name': none}) %}
+{% endmacro %}
+
+
+{#- 'decimal(18,4)' -> {name: 'decimal', scale: 4}. -#}
+{% macro _encoding(source_type, column_name) %}
+    {% set text = source_type | string | lower | replace(' ', '') %}
+    {% set match = modules.re.fullmatch(
+        '(decimal)(?:\\(\\d+(?:,(\\d+))?\\))?|(date)|timestamp(?:\\(([0-9])\\))?|binary(?:\\((hex|base64)\\))?', text
+    ) %}
+    {% if not match %}
+        {% do dbt_cdc.raise_cdc_error(
+            22963, "the source type of column '" ~ column_name ~ "' is '" ~ source_type ~ "'",
+            'it is one of decimal(p,s), decimal (each value tells its scale), date, timestamp(0) to timestamp(9), '
+            ~ 'binary, binary(hex), binary(base64)'
+        ) %}
+    {% endif %}
+    {% set decimal, scale, date, digits, spelling = match.groups() %}
+    {% if decimal %}
+        {% do return({'name': 'decimal', 'scale': (scale or 0) | int if '(' in text else none}) %}
+    {% elif date %}
+        {% do return({'name': 'date'}) %}
+    {% elif text.startswith('timestamp') %}
+        {% set place = ([digits | default(6, true) | int - 1, 0] | max) // 3 %}
+        {% do return({'name': 'timestamp', 'unit': ['ms', 'us', 'ns'][place]}) %}
+    {% endif %}
+    {% do return({'name': {'hex': 'binary(hex)', 'base64': none}.get(spelling, 'binary')}) %}
+{% endmacro %}
+
+
+{#- Whether an adapter may have written the log: one of this project, or that of a source. -#}
+{% macro _may_have_encodings() %}
+    {% do return(not dbt_cdc._is_unit_test()
+        and (dbt_cdc._adapter_types() is not none or dbt_cdc._setting('cdc_log_source'))) %}
+{% endmacro %}
+
+
+{#- The different `encodings` that the window's records have, by table. -#}
+{% macro _encodings_of_log(window, log) %}
+    {% set cache = dbt_cdc._invocation_cache() %}
+    {% set key = 'encodings since ' ~ window.floor_lsn %}
+    {% if key not in cache %}
+        {% do cache.update({key: {}}) %}
+        {% if window.to_lsn and dbt_cdc._may_have_encodings() and dbt_cdc._log_has(log, 'encodings') %}
+            {% for row in dbt_cdc._fetch(
+                "select source_schema || '.' || source_name as source_table, "
+                ~ 'to_json(array_sort(collect_set(encodings))) as encodings, count_if(encodings is null) as without '
+                ~ 'from ' ~ log ~ " where lsn >= '" ~ (window.floor_lsn or dbt_cdc._zero_lsn())
+                ~ "' and lsn <= '" ~ window.to_lsn ~ "' and source_name is not null group by all"
+            ) %}
+                {% do cache[key].update({
+                    row.source_table: fromjson(row.encodings) + ([none] if row.without else [])
+                }) %}
+            {% endfor %}
+        {% endif %}
+    {% endif %}
+    {% do return(cache[key]) %}
+{% endmacro %}
+
+
+{#- What a text `read` stands for. An encoding is known here, in `_undecodable` below, and nowhere else. -#}
+{% macro _decoded(encoding, read, data_type) -%}
+    {%- if encoding.name == 'date' -%}
+        coalesce({{ dbt_cdc._time_of_number(encoding, read) }}, try_cast(rtrim('Z', {{ read }}) as date))
+    {%- elif encoding.name == 'timestamp' -%}
+        coalesce({{ dbt_cdc._time_of_number(encoding, read) }}, try_cast({{ read }} as timestamp))
+    {%- elif encoding.name == 'binary(hex)' -%}
+        try_to_binary({{ read }}, 'hex')
+    {%- elif encoding.name == 'decimal' -%}
+        {%- set exponent = "'E-" ~ encoding.scale ~ "'" if encoding.scale is not none
+            else "'E', -try_cast(get_json_object(" ~ read ~ ", '$.scale') as int)" -%}
+        try_cast(concat(
+            {{ dbt_cdc._unscaled(dbt_cdc._unscaled_text(encoding, read)) }},
+            {{ exponent }}
+        ) as {{ data_type }})
+    {%- endif -%}
+{%- endmacro %}
+
+
+{#- A time that comes as a number; NULL where it comes as a text. -#}
+{% macro _time_of_number(encoding, read) -%}
+    {%- set number = 'try_cast(' ~ read ~ ' as bigint)' -%}
+    {{ {
+        none: 'date_from_unix_date(try_cast(' ~ read ~ ' as int))',
+        'ms': 'timestamp_micros(try_multiply(' ~ number ~ ', 1000))',
+        'us': 'timestamp_micros(' ~ number ~ ')',
+        'ns': 'timestamp_micros((' ~ number ~ ' - pmod(' ~ number ~ ', 1000)) div 1000)',
+    }[encoding.unit or none] }}
+{%- endmacro %}
+
+
+{#- What shows that a text stands for nothing, beside no value. -#}
+{% macro _undecodable(encoding, read, data_type) %}
+    {% if encoding.name == 'binary(hex)' %}
+        {% do return(['length(' ~ read ~ ') % 2 <> 0']) %}
+    {% elif encoding.name == 'decimal' %}
+        {% set tests = ['not ' ~ dbt_cdc._unscaled_text(encoding, read)
+            ~ " rlike '^(?=.{4,24}$)([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2,3}={1,2})?$'"] %}
+        {% if encoding.scale is none %}
+            {% do tests.append(
+                'get_json_object(' ~ read ~ ", '$.scale') > " ~ dbt_cdc._type_size(data_type, 1)) %}
+        {% endif %}
+        {% do return(tests) %}
+    {% endif %}
+    {% do return([]) %}
+{% endmacro %}
+
+
+{#- A decimal's bytes; where each value has a scale of its own, they are in an object beside it. -#}
+{% macro _unscaled_text(encoding, read) %}
+    {% do return(read if encoding.scale is not none else 'get_json_object(' ~ read ~ ", '$.value')") %}
+{% endmacro %}
+
+
+{#- The number of a two's complement of up to 16 bytes, in base64. -#}
+{% macro _unscaled(text) -%}
+    {%- set bytes = 'hex(try_to_binary(' ~ text ~ ", 'base64'))" -%}
+    {%- set sign = 'if(' ~ bytes ~ " >= '8', 1, 0)" -%}
+    {%- set padded = 'lpad(' ~ bytes ~ ', 32, if(' ~ bytes ~ " >= '8', 'F', '0'))" -%}
+    try_add(
+        try_multiply(
+            cast(conv(left({{ padded }}, 16), 16, -10) as decimal(20, 0)) + {{ sign }},
+            18446744073709551616
+        ),
+        cast(conv(right({{ padded }}, 16), 16, 10) as decimal(20, 0))
+        - {{ sign }} * 18446744073709551616
+    )
+{%- endmacro %}
+
+
+{#- The type of what a text stands for: the column's own where that loses nothing. -#}
+{% macro _decoded_type(column, encoding) %}
+    {% set data_type = column.data_type | lower | trim %}
+    {% if encoding.name != 'decimal' %}
+        {% do return({'date': 'date', 'timestamp': 'timestamp', 'binary(hex)': 'binary'}.get(encoding.name, data_type)) %}
+    {% endif %}
+    {% set is_decimal = dbt_cdc._type_family(data_type) == 'decimal' %}
+    {% if is_decimal and encoding.scale is not none and encoding.scale <= dbt_cdc._type_size(data_type, 1) %}
+        {% do return(data_type) %}
+    {% elif encoding.scale is none %}
+        {% do return('decimal(38,' ~ (dbt_cdc._parser_scale(data_type) if is_decimal else 18) ~ ')') %}
+    {% endif %}
+    {% do return('decimal(38,' ~ encoding.scale ~ ')') %}
+{% endmacro %}
+
+
+{#- The value of a column out of a text; a text column gets numbers as the canonical log spells them. -#}
+{% macro _decoded_value(column, encoding, read) -%}
+    {%- set data_type, family = column.data_type | lower | trim, dbt_cdc._type_family(column.data_type) -%}
+    {%- set type = dbt_cdc._decoded_type(column, encoding) -%}
+    {%- set decoded = dbt_cdc._decoded(encoding, read, type) -%}
+    {%- if not encoding.name -%}
+        {{ dbt_cdc._plain_value(column, read) }}
+    {%- elif family in ['string', 'text'] -%}
+        {%- if encoding.name in ['date', 'timestamp'] -%}
+            {%- set time = dbt_cdc._time_of_number(encoding, read) -%}
+            coalesce({{ 'cast(' ~ time ~ ' as string)' if encoding.name == 'date'
+                else 'date_format(' ~ time ~ ', "yyyy-MM-dd\'T\'HH:mm:ss.SSSSSS")' }}, {{ read }})
+        {%- elif encoding.name == 'decimal' -%}
+            {%- set scale = encoding.scale if encoding.scale is not none else 18 -%}
+            format_number({{ decoded }}, '0{{ '.' ~ '0' * scale if scale }}')
+        {%- else -%} replace(base64({{ decoded }}), '\r\n', '')
+        {%- endif -%}
+    {%- elif type == data_type -%} {{ decoded }}
+    {%- else -%} try_cast({{ decoded }} as {{ data_type }})
+    {%- endif -%}
+{%- endmacro %}
+
+
+{#- What shows that the value of an encoded column is not what the image says. -#}
+{% macro _decoded_misfits(column, read, value) %}
+    {% set family = dbt_cdc._type_family(column.data_type) %}
+    {% set misfits = ['isnull(' ~ value ~ ') <> isnull(' ~ read ~ ')'] %}
+    {% for encoding in column.encodings %}
+        {% set type = dbt_cdc._decoded_type(column, encoding) %}
+        {% set tests = dbt_cdc._undecodable(encoding, read, type) %}
+        {% if not encoding.name and family in ['decimal', 'integer'] %}
+            {% do tests.append('not try_cast(' ~ read ~ ' as decimal(38,'
+                ~ dbt_cdc._parser_scale(column.data_type) ~ ')) <=> ' ~ value) %}
+        {% elif not encoding.name %}
+            {% do tests.extend(dbt_cdc._plain_misfits(column, read, value)) %}
+        {% elif encoding.name in ['date', 'timestamp'] and family in ['string', 'text'] %}
+            {% do tests.extend(dbt_cdc._plain_misfits(column, read, value)) %}
+            {% do tests.append(read ~ " rlike '^-?[0-9]+$' and " ~ value ~ ' = ' ~ read) %}
+        {% elif family not in ['string', 'text', 'float'] and type != column.data_type | lower | trim %}
+            {% do tests.append('not ' ~ dbt_cdc._decoded(encoding, read, type) ~ ' <=> ' ~ value) %}
+        {% endif %}
+        {% for test in tests %}
+            {% do misfits.append(
+                test if column.encodings | length == 1
+                else dbt_cdc._has_encoding(encoding) ~ ' and (' ~ test ~ ')'
+            ) %}
+        {% endfor %}
+    {% endfor %}
+    {% do return(misfits) %}
+{% endmacro %}
+
+
+{#- Whether a record is one of those that have this encoding, as its `encodings` tell. -#}
+{% macro _has_encoding(encoding) -%}
+    {%- set texts = encoding.texts | select | list -%}
+    ({{ 'encodings in (' ~ dbt_cdc._literals(texts) ~ ')' if texts }}
+    {{- ' or ' if texts and none in encoding.texts }}
+    {{- 'encodings is null' if none in encoding.texts }})
+{%- endmacro %}

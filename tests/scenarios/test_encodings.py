@@ -1,0 +1,179 @@
+"""Values that JSON does not tell, in each type that may hold them, as the reference reads them."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Iterator
+
+import pytest
+from capturing import Capture, instance_yaml
+from harness import Project, compiled
+from reference.capture import CaptureInstance
+from reference.debezium import decode_value
+from reference.log import LogRecord, int_to_lsn, parse_json
+from reference.values import read_value
+from scenarios.test_images import BAD, CHECK, ERROR, found, wanted
+
+pytestmark = pytest.mark.slow
+
+
+def unscaled(number: int) -> str:
+    length = (number + (number < 0)).bit_length() // 8 + 1
+    return base64.b64encode(number.to_bytes(length, "big", signed=True)).decode()
+
+
+LARGEST = 10**38 - 1
+NUMBERS = [
+    0, 1, -1, 127, 128, -128, -129, 99999, 10**6, 12345678901234, 2**63, -(2**63) - 1, 2**64,
+    -(2**64), 2**120, LARGEST, -LARGEST,
+]  # fmt: skip
+TOO_LONG = [f'"{unscaled(10**38)}"']
+BYTES = ['""', '"AA="', '"12.50"', '"A A="', "12", f'"{"A" * 28}"', '"x"']
+DECIMALS = [*(f'"{unscaled(n)}"' for n in NUMBERS), *BYTES]
+SCALED = [
+    json.dumps({"scale": scale, "value": unscaled(n)}) for n in NUMBERS[:8] for scale in (0, 3, 18)
+]
+TIMES = [
+    "0", "-1", "1", "999", '"2008-08-07T14:11:06Z"', '"2008-08-07T14:11:06.5"', "1.5", "1.50",
+    "true", '"2008-08-07T14:11:06.1234567+02:00"', '"now"', '"infinity"', '"x5"',
+]  # fmt: skip
+MILLIS = [*TIMES, "-30610224000000", "253402300799999", "9223372036854775807"]
+MICROS = [*TIMES, "-30610224000000000", "253402300799999999", "1795252512226769"]
+NANOS = [*TIMES, "1795252512226769999", "-1795252512226769999"]
+DATES = [
+    "0",
+    "-354285",
+    "19000",
+    "2932896",
+    '"1947-10-16Z"',
+    '"1947-10-16"',
+    '"1947-1-1x"',
+    "1.5",
+    "true",
+    "{}",
+]
+HEX = ['"00ff"', '"00FF"', '""', '"0"', '"xy"', f'"{"00ff" * 60}"', "12", "[1]"]
+CASES = {
+    "decimal(9,2)": (
+        ("decimal(9,2)", "decimal(18,4)", "decimal(5,1)", "double", "string"), DECIMALS,
+    ),
+    "decimal(38,0)": (("decimal(38,0)", "bigint", "int", "decimal(20,4)"), DECIMALS + TOO_LONG),
+    "decimal(38,18)": (("decimal(38,18)", "decimal(10,2)"), DECIMALS + TOO_LONG),
+    "decimal": (("decimal(38,18)", "decimal(20,3)", "bigint"), SCALED + BYTES),
+    "date": (("date", "timestamp", "string"), DATES),
+    "timestamp(0)": (("timestamp",), MILLIS),
+    "timestamp(3)": (("timestamp", "string"), MILLIS),
+    "timestamp": (("timestamp", "varchar(30)"), MICROS),
+    "timestamp(9)": (("timestamp",), NANOS),
+    "binary(hex)": (("binary", "string"), HEX),
+}  # fmt: skip
+INSTANCES = {
+    (source_type, data_type): CaptureInstance(
+        "dbo", f"t{n}", f"dbo_t{n}", (("id", "int"), ("v", data_type)), ("id",)
+    )
+    for n, (source_type, data_type) in enumerate(
+        (source_type, data_type) for source_type, (types, _) in CASES.items() for data_type in types
+    )
+}
+
+
+def with_source_types(text: str) -> str:
+    """The YAML of the instances, column v with its encoding."""
+    models = json.loads(text)
+    for model, (source_type, _) in zip(models["models"], INSTANCES, strict=True):
+        model["columns"][1]["config"] = {"meta": {"source_type": source_type}}
+    return json.dumps(models)
+
+
+@pytest.fixture(scope="module")
+def statements(make_project: Callable[..., Project]) -> Iterator[tuple[Project, dict[str, str]]]:
+    """The text of each instance's statement over a view `one_log`."""
+    instances = list(INSTANCES.values())
+    models = {
+        f"read_{instance.capture_instance}.sql": "-- {{ ref('raw_log') }}\n"
+        "{% if execute %}{{ dbt_cdc._change_rows("
+        f"dbt_cdc._find_instance('{instance.capture_instance}'),"
+        " dict(dbt_cdc._no_window(), to_lsn='0x' ~ 'F' * 20), 'one_log', 'one_transactions'"
+        ") }}{% endif %}"
+        for instance in instances
+    }
+    models["instances.yml"] = with_source_types(instance_yaml(instances))
+    target = Capture(make_project, instances, models=models)
+    target.project.ok("compile", "--select", "read_*")
+    folder = target.project.folder / "target" / "compiled" / "shop" / "models"
+    texts = {
+        name: (folder / name).read_text(encoding="utf-8").rstrip()
+        for name in models
+        if name.startswith("read")
+    }
+    with compiled(target.project.spark):
+        yield target, texts
+    target.project.spark.conf.set("spark.sql.ansi.enabled", False)
+
+
+def canonical(value: str, source_type: str, data_type: str) -> str:
+    """The JSON of a value as the canonical log has it; ValueError where it is none."""
+    is_text = data_type.startswith(("string", "varchar"))
+    is_time = source_type.startswith(("date", "timestamp"))
+    if is_text and is_time and not value.lstrip("-").isdigit():
+        return value
+    text = decode_value(parse_json(value), source_type)
+    if is_time:
+        read_value(text, source_type.partition("(")[0])
+    return json.dumps(text)
+
+
+def records(values: list[str], table: str) -> list[list[LogRecord]]:
+    logs: list[list[LogRecord]] = []
+    for number, value in enumerate(values):
+        for operation in ("INSERT", "DELETE", "UPDATE"):
+            lsn, commit = int_to_lsn(len(logs) * 2 + 1), int_to_lsn(len(logs) * 2 + 2)
+            image = f'{{"id":{number},"v":{value}}}'
+            before = None if operation == "INSERT" else image
+            after = f'{{"id":{number},"v":null}}' if operation == "UPDATE" else image
+            change = LogRecord(
+                lsn, lsn, operation, None, "dbo", table, before,
+                None if operation == "DELETE" else after,
+            )  # fmt: skip
+            logs.append([change, LogRecord(commit, lsn, "COMMIT", None)])
+    return logs
+
+
+@pytest.mark.parametrize("is_ansi", [False, True], ids=["", "ansi"])
+@pytest.mark.parametrize("source_type", CASES)
+def test_every_encoded_value(
+    statements: tuple[Capture, dict[str, str]], source_type: str, is_ansi: bool
+) -> None:
+    """What is read is what the reference reads of the decoded value, else it is refused."""
+    target, texts = statements
+    target.project.spark.conf.set("spark.sql.ansi.enabled", is_ansi)
+    for data_type in CASES[source_type][0]:
+        instance = INSTANCES[source_type, data_type]
+        text = texts[f"read_{instance.capture_instance}.sql"]
+        assert text.count(ERROR) == text.count(CHECK) == 1
+        values, plain = CASES[source_type][1], {}
+        for value in values:
+            try:
+                plain[value] = canonical(value, source_type, data_type)
+            except (ValueError, OverflowError, KeyError, TypeError):
+                plain[value] = "{bad"
+        logs = records(values, instance.source_name)
+        decoded = records([plain[value] for value in values], instance.source_name)
+        rows_of_logs = found(target, text.replace(ERROR, "isnull("), instance, logs)
+        bad = text.replace(CHECK, BAD).replace(ERROR, "isnotnull(")
+        refused = {
+            row[0] for row in target.project.spark.sql(f"select `__$seqval` from ({bad})").collect()
+        }
+        read = 0
+        for log, same, rows in zip(logs, decoded, rows_of_logs, strict=True):
+            expected = wanted(same, instance)
+            case = (data_type, log[0], same[0])
+            if log[0].lsn in refused:
+                assert (
+                    expected is None or ":1.50" in f"{log[0].before_image}{log[0].after_image}"
+                ), case
+            else:
+                assert rows == expected, case
+            read += bool(expected)
+        assert read >= 3
