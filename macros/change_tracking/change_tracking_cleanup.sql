@@ -2,8 +2,9 @@
     then the side tables lose their rows, then, when all have, syscommittab. Readers of an invalid
     version get CDC 313 before any row goes; each step can be repeated. `auto`: as the agent calls
     it, only where auto cleanup is on. -#}
-{% macro change_tracking_cleanup(dry_run=false, auto=false, compact=true) %}
+{% macro change_tracking_cleanup(dry_run=false, auto=false, compact=true, threshold=none) %}
     {% if execute %}
+        {% do dbt_cdc._check_threshold(threshold) %}
         {% do dbt_cdc._ensure_state_tables('tracking') if dbt_cdc._has_state('syscommittab') %}
         {% set settings = dbt_cdc._tracking_settings() %}
         {% set cleanup = dbt_cdc._planned_cleanup(settings) %}
@@ -15,11 +16,11 @@
             {% do dbt_cdc._print_rows(dbt_cdc._removable_versions(cleanup)) %}
         {% else %}
             {% do dbt_cdc._raise_min_valid_versions(cleanup) %}
-            {% do dbt_cdc._clean_side_tables(cleanup.tables, cleanup.version) %}
+            {% do dbt_cdc._clean_side_tables(cleanup.tables, cleanup.version, threshold=threshold) %}
             {% do dbt_cdc._harden(cleanup) %}
-            {% do dbt_cdc._clean_commit_table(cleanup.version) %}
+            {% do dbt_cdc._clean_commit_table(cleanup.version, threshold) %}
             {% if not dbt_cdc._registered_instances() %}
-                {% do dbt_cdc._remove_dead_rows([], is_job=true) %}
+                {% do dbt_cdc._remove_dead_rows([], is_job=true, threshold=threshold) %}
             {% endif %}
             {% do dbt_cdc._tend_files(
                 cleanup.tables + [{'relation': dbt_cdc._state_relation('syscommittab')}], compact, none) %}

@@ -1,7 +1,6 @@
-{#- Removes the invalid rows of side tables, one table after the other: whole files where all their
-    rows go (docs/decisions/0005). Each gets `removed_rows`: how many, or 'failed', which is written
+{#- Removes the invalid rows of side tables, one table after the other (docs/decisions/0005). Each gets `removed_rows`: how many, or 'failed', which is written
     down and stops no other. -#}
-{% macro _clean_side_tables(tables, version, is_job=true) %}
+{% macro _clean_side_tables(tables, version, is_job=true, threshold=none) %}
     {% set clean = [] %}
     {% for table in tables %}
         {% if is_job %}
@@ -11,7 +10,7 @@
             ) %}
         {% endif %}
         {% do table.update(removed_rows=dbt_cdc._clean_versions(
-            table.relation, 'sys_change_version', table.mark, table.table)) %}
+            table.relation, 'sys_change_version', table.mark, table.table, threshold)) %}
         {% if table.removed_rows != 'failed' and (table.cleanup_version or 0) < table.mark %}
             {% do clean.append(table.object_id) %}
         {% endif %}
@@ -26,18 +25,19 @@
 {% endmacro %}
 
 
-{#- Removes rows up to `mark`: how many, or 'failed'. What was done goes into
+{#- Removes rows up to `mark`, `threshold` a DELETE: how many, or 'failed'. What was done goes into
     mschange_tracking_history. -#}
-{% macro _clean_versions(relation, column, mark, table_name=none) %}
+{% macro _clean_versions(relation, column, mark, table_name=none, threshold=none) %}
     {% set condition = column ~ ' <= ' ~ mark %}
     {% set started = modules.datetime.datetime.now(modules.pytz.utc) %}
     {% set is_there = load_cached_relation(relation) is not none %}
     {% set dead = dbt_cdc._fetch(
-        'select 1 from ' ~ relation ~ ' where ' ~ condition ~ ' limit 1') if is_there %}
+        'select count(*) as dead from ' ~ relation ~ ' where ' ~ condition)[0].dead | int if is_there %}
     {% if is_there and not dead %}
         {% do return(0) %}
     {% endif %}
-    {% set removed = dbt_cdc._remove_rows(relation, condition) if is_there else 'failed' %}
+    {% set removed = dbt_cdc._remove_rows(relation, condition, dead, cut_by=column, threshold=threshold)
+        if is_there else 'failed' %}
     {% set comment = none if removed != 'failed' else
         'CDC 22123: the rows could not be removed' if is_there else 'CDC 22123: the table is not there' %}
     {% do run_query(
@@ -51,7 +51,7 @@
 
 
 {#- Transactions up to `mark`: the side tables need them no more. -#}
-{% macro _clean_commit_table(mark) %}
+{% macro _clean_commit_table(mark, threshold=none) %}
     {% do return(dbt_cdc._clean_versions(
-        dbt_cdc._state_relation('syscommittab'), 'commit_ts', mark)) %}
+        dbt_cdc._state_relation('syscommittab'), 'commit_ts', mark, threshold=threshold)) %}
 {% endmacro %}

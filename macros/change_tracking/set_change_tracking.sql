@@ -51,9 +51,9 @@
 {#- The row of change_tracking_databases, or before the first tracked table SQL Server's defaults.
     -#}
 {% macro _tracking_settings() %}
-    {% for row in dbt_cdc._fetch(
+    {% for row in (dbt_cdc._fetch(
         'select * from ' ~ dbt_cdc._state_relation('change_tracking_databases') ~ ' limit 1'
-    ) if dbt_cdc._has_state('change_tracking_databases') %}
+    ) if dbt_cdc._has_state('change_tracking_databases') else []) %}
         {% do return(dict(
             row, retention_period=row.retention_period | int,
             retention_period_units=row.retention_period_units | int,

@@ -2,8 +2,9 @@
     cdc_consumer_hold_minutes (7 days) at most: each instance's own mark in `new_low_end`. -#}
 {% macro _hold_for_consumers(instances, is_job) %}
     {% set waiting = dbt_cdc._waiting_consumers(instances) %}
-    {% set first_lsn = dbt_cdc._first_lsn_to_hold(dbt_cdc._find_job('cleanup', dbt_cdc._jobs()))
-        if waiting and is_job else '0xG' %}
+    {% set job = dbt_cdc._find_job('cleanup', dbt_cdc._jobs()) if waiting and is_job %}
+    {% set first_lsn = dbt_cdc._first_lsn_to_hold(job) if job else '0xG' %}
+    {% set ends = dbt_cdc._ends_of_holds(waiting, first_lsn, job) %}
     {% for consumer in waiting %}
         {% set instance = instances[consumer.place] %}
         {% set needs = consumer.name ~ ' has consumed ' ~ instance.capture_instance ~ ' up to '
@@ -13,7 +14,8 @@
                 new_low_end=[instance.low_end, [instance.new_low_end, consumer.needed_lsn] | min] | max) %}
             {% do dbt_cdc._log_line(
                 'cleanup: the low end of ' ~ instance.capture_instance ~ ' stays at or below '
-                ~ consumer.needed_lsn ~ ': ' ~ needs) %}
+                ~ consumer.needed_lsn ~ ': ' ~ needs ~ ', until there is a commit after '
+                ~ ends.get(consumer.needed_lsn)) %}
         {% else %}
             {% do instance.update(
                 new_low_end=[instance.low_end, [instance.new_low_end, first_lsn] | min] | max) %}
@@ -35,10 +37,10 @@
     place (of the instance)}]. -#}
 {% macro _waiting_consumers(instances) %}
     {% set bookmarks = {} %}
-    {% for row in dbt_cdc._fetch(
+    {% for row in (dbt_cdc._fetch(
         'select consumer, lower(capture_instance) as instance, last_lsn from '
         ~ dbt_cdc._state_relation('consumer_bookmarks') ~ ' where last_lsn is not null'
-    ) if dbt_cdc._has_state('consumer_bookmarks') %}
+    ) if dbt_cdc._has_state('consumer_bookmarks') else []) %}
         {% do bookmarks.setdefault(row.instance, []).append(row) %}
     {% endfor %}
     {% set questions, asked = [], [] %}
@@ -65,13 +67,33 @@
 {% endmacro %}
 
 
-{#- Older changes are held for nobody. Never fewer than the cleanup job's retention keeps. -#}
+{#- Older changes are held for nobody. -#}
 {% macro _first_lsn_to_hold(job, grace_minutes=0) %}
-    {% set minutes = [var('cdc_consumer_hold_minutes', 10080) | int, job.retention] | max
-        + grace_minutes | int %}
+    {% set minutes = dbt_cdc._minutes_to_hold(job) + grace_minutes | int %}
     {% do return(
         dbt_cdc._fetch(dbt_cdc._retention_mark_sql(dbt_cdc._published_state(), minutes))[0].lsn
     ) %}
+{% endmacro %}
+
+
+{#- Never fewer than the cleanup job's retention keeps. -#}
+{% macro _minutes_to_hold(job) %}
+    {% do return([var('cdc_consumer_hold_minutes', 10080) | int, job.retention] | max) %}
+{% endmacro %}
+
+
+{#- The commit time up to which the changes from an LSN on are held: {needed_lsn: time}. -#}
+{% macro _ends_of_holds(waiting, first_lsn, job) %}
+    {% set lsns = waiting | map(attribute='needed_lsn') | select('ge', first_lsn) | unique | list %}
+    {% set ends = {} %}
+    {% for row in (dbt_cdc._fetch(
+        "select start_lsn, date_format(tran_end_time + interval '" ~ dbt_cdc._minutes_to_hold(job)
+        ~ "' minute, 'yyyy-MM-dd HH:mm:ss') as until from " ~ dbt_cdc._state_relation('lsn_time_mapping')
+        ~ ' where start_lsn in (' ~ dbt_cdc._literals(lsns) ~ ')'
+    ) if lsns else []) %}
+        {% do ends.update({row.start_lsn: row.until}) %}
+    {% endfor %}
+    {% do return(ends) %}
 {% endmacro %}
 
 

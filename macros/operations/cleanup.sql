@@ -12,7 +12,8 @@
             {% do dbt_cdc._log_line('cleanup: nothing is published yet') %}
         {% else %}
             {% set mark = dbt_cdc._fetch(dbt_cdc._retention_mark_sql(state, job.retention))[0].lsn %}
-            {% set cleaned = dbt_cdc._clean_up(mark, none, dry_run) %}
+            {% set cleaned = dbt_cdc._clean_up(
+                mark, none, dry_run, dbt_cdc._rows_of_a_delete(job)) %}
             {% if not dry_run %}
                 {% do dbt_cdc._tend_files(cleaned.instances, compact, vacuum_hours) %}
                 {% do dbt_cdc._report_cleanup(cleaned) %}
@@ -35,8 +36,8 @@
 
 
 {#- Raises the low ends below `mark` (none: of no instance), of one instance or of all, and removes
-    what is below the low ends. Gives the instances, with what became of each, and what was `kept`. -#}
-{% macro _clean_up(mark, capture_instance, dry_run) %}
+    what is below the low ends, `threshold` rows a DELETE. Gives the instances, with what became of each, and what was `kept`. -#}
+{% macro _clean_up(mark, capture_instance, dry_run, threshold) %}
     {% set is_one = 'lower(capture_instance) = ' ~ dbt_cdc._literal(capture_instance | lower)
         if capture_instance else 'true' %}
     {% set instances = dbt_cdc._registered_instances(is_one) %}
@@ -48,7 +49,8 @@
         {% do dbt_cdc._print_rows(dbt_cdc._removable(instances)) %}
     {% else %}
         {% do dbt_cdc._raise_low_ends(instances) %}
-        {% set kept = dbt_cdc._remove_dead_rows(instances, is_job=not capture_instance) %}
+        {% set kept = dbt_cdc._remove_dead_rows(
+            instances, is_job=not capture_instance, threshold=threshold) %}
     {% endif %}
     {% do dbt_cdc._report_losses(losses, dry_run) %}
     {% do return({'instances': instances, 'kept': kept}) %}

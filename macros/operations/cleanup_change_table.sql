@@ -1,7 +1,7 @@
 {#- Run-operation: raises one instance's low end to `low_water_mark`, or to the first LSN of the same
     commit time, and removes what is below. A NULL mark only removes, e.g. what an earlier cleanup
     could not. -#}
-{% macro cleanup_change_table(capture_instance, low_water_mark, threshold=5000, dry_run=false) %}
+{% macro cleanup_change_table(capture_instance, low_water_mark, threshold=none, dry_run=false) %}
     {% if execute %}
         {% do dbt_cdc._ensure_state_tables() %}
         {% do dbt_cdc._check_threshold(threshold) %}
@@ -21,7 +21,7 @@
         {% endif %}
         {% set mark = none if low_water_mark is none
             else dbt_cdc._checked_mark(found[0], low_water_mark) %}
-        {% set cleaned = dbt_cdc._clean_up(mark, capture_instance, dry_run) %}
+        {% set cleaned = dbt_cdc._clean_up(mark, capture_instance, dry_run, threshold) %}
         {% if not dry_run %}
             {% do dbt_cdc._report_cleanup(cleaned) %}
         {% endif %}
@@ -30,9 +30,11 @@
 
 
 {% macro _check_threshold(threshold) %}
-    {% if threshold is not none and (threshold is not number or threshold <= 0) %}
+    {% if threshold is not none and (
+        threshold is not number or threshold is boolean or threshold != threshold | int or threshold <= 0
+    ) %}
         {% do dbt_cdc.raise_cdc_error(
-            22850, 'threshold is ' ~ threshold, 'give a number of rows above 0, or leave it out'
+            22850, 'threshold is ' ~ threshold, 'give a whole number of rows above 0, or leave it out'
         ) %}
     {% endif %}
 {% endmacro %}

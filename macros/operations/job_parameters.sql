@@ -31,6 +31,14 @@
 {% endmacro %}
 
 
+{#- The most rows that a DELETE takes: what the cleanup job says. SQL Server's default, which spares it row
+    locks, stands for what suits Delta's files (docs/decisions/0005). -#}
+{% macro _rows_of_a_delete(job=none) %}
+    {% set is_given = job and job.threshold != dbt_cdc._default_jobs().cleanup.threshold %}
+    {% do return(job.threshold if is_given else 10000000) %}
+{% endmacro %}
+
+
 {#- The jobs there are, where what is given for one of them is right. -#}
 {% macro _checked_jobs(job_type, given) %}
     {% do dbt_cdc._check_job(job_type, given) %}

@@ -1,8 +1,8 @@
-{#- Rows below the low ends, then what the state need not know any more. One question finds the tables
-    that have such rows. Each instance gets `removed_rows`: how many, or 'failed', as where somebody has
-    dropped the table. Gives what could not be removed: {table: 'failed', or 'readable' where the view still
-    shows an old low end}. -#}
-{% macro _remove_dead_rows(instances, is_job) %}
+{#- Rows below the low ends, then what the state need not know any more. One question counts such rows of all
+    tables. Each instance gets `removed_rows`: how many, or 'failed', as where somebody has dropped the
+    table. Gives what could not be removed: {table: 'failed', or 'readable' where the view still shows an old
+    low end}. -#}
+{% macro _remove_dead_rows(instances, is_job, threshold=none) %}
     {% set dead, readable, kept = {}, {}, {} %}
     {% for instance in instances %}
         {% set is_there = load_cached_relation(instance.relation) is not none %}
@@ -29,13 +29,14 @@
     {% set questions = [] %}
     {% for relation, condition in dead.items() %}
         {% do questions.append(
-            '(select ' ~ loop.index0 ~ ' as place from ' ~ relation ~ ' where ' ~ condition ~ ' limit 1)'
+            'select ' ~ loop.index0 ~ ' as place, count(*) as dead from ' ~ relation ~ ' where ' ~ condition
         ) %}
     {% endfor %}
-    {% set found = dbt_cdc._fetch(questions | join(' union all ')) | map(attribute='place') | sort %}
-    {% for place in found %}
-        {% set relation, condition = (dead.items() | list)[place] %}
-        {% set removed = dbt_cdc._remove_rows(relation, condition, readable.get(relation)) %}
+    {% for found in dbt_cdc._fetch(questions | join(' union all ')) | sort(attribute='place') if found.dead %}
+        {% set relation, condition = (dead.items() | list)[found.place] %}
+        {% set removed = dbt_cdc._remove_rows(
+            relation, condition, found.dead | int, dbt_cdc._cut_by(relation, instances), threshold,
+            readable.get(relation)) %}
         {% set is_kept = removed in ['failed', 'readable'] %}
         {% set names = [] %}
         {% for instance in instances if instance.relation | string == relation %}
@@ -79,10 +80,64 @@
 {% endmacro %}
 
 
+{#- The column that tells a table's transactions apart, in their order; none of notes of runs. -#}
+{% macro _cut_by(relation, instances) %}
+    {% if relation in instances | map(attribute='relation') | map('string') | list %}
+        {% do return('`__$start_lsn`') %}
+    {% endif %}
+    {% do return(
+        'start_lsn' if relation == dbt_cdc._state_relation('lsn_time_mapping') | string else none) %}
+{% endmacro %}
+
+
+{#- Removes `dead` rows, at most `threshold` of them in a DELETE: how many, or 'failed', or 'readable'. A
+    DELETE ends where `cut_by` changes, and takes one transaction at least. What a kill leaves, the next
+    cleanup finds. -#}
+{% macro _remove_rows(relation, condition, dead, cut_by=none, threshold=none, readable=none) %}
+    {% set threshold = threshold or dbt_cdc._rows_of_a_delete() %}
+    {% if dead <= threshold or not cut_by %}
+        {% do return(dbt_cdc._delete_rows(relation, condition, readable)) %}
+    {% endif %}
+    {% set removed = [] %}
+    {#- Jinja has no while, and no longer range; what is left then is the next cleanup's -#}
+    {% for batch in range([dead, 100000] | min) %}
+        {% set first_rows = dbt_cdc._first_rows(relation, condition, cut_by, threshold) %}
+        {% if not first_rows %}
+            {% do return(removed | sum) %}
+        {% endif %}
+        {% set count = dbt_cdc._delete_rows(relation, first_rows, readable) %}
+        {% if count in ['failed', 'readable'] %}
+            {% do return(count) %}
+        {% endif %}
+        {% do removed.append(count or 0) %}
+        {% do dbt_cdc._log_line(
+            'cleanup: ' ~ (relation | string).split('.')[-1] ~ ': ' ~ removed | sum ~ ' of ' ~ dead
+            ~ ' rows removed') %}
+    {% endfor %}
+    {% do return(removed | sum) %}
+{% endmacro %}
+
+
+{#- What of the rows a DELETE takes, as SQL: those before the transaction with which they would be more than
+    `threshold`, or the first one alone; all where they are not so many. none: there are no rows. -#}
+{% macro _first_rows(relation, condition, cut_by, threshold) %}
+    {% set found = dbt_cdc._fetch(
+        'select min(position) as low, min(case when upto > ' ~ threshold ~ ' then position end) as high '
+        ~ 'from (select ' ~ cut_by ~ ' as position, sum(count(*)) over (order by ' ~ cut_by ~ ') as upto '
+        ~ 'from ' ~ relation ~ ' where ' ~ condition ~ ' group by ' ~ cut_by ~ ')'
+    )[0] %}
+    {% if found.low is none or found.high is none %}
+        {% do return(none if found.low is none else condition) %}
+    {% endif %}
+    {% set end = dbt_cdc._literal(found.high) if found.high is string else found.high %}
+    {% do return(condition ~ ' and ' ~ cut_by ~ (' < ' if found.low != found.high else ' <= ') ~ end) %}
+{% endmacro %}
+
+
 {#- Removes rows in one DELETE (docs/decisions/0005): how many, or 'failed'. Delta refuses it where a
     capture wrote at the same time; then it is tried again. `readable` is true of validity intervals in which
     they can still be read: then they stay, and this is 'readable'. -#}
-{% macro _remove_rows(relation, condition, readable=none) %}
+{% macro _delete_rows(relation, condition, readable=none) %}
     {% set delete = 'delete from ' ~ relation ~ ' where ' ~ condition %}
     {% if var('cdc_sql_scripting', true) %}
         {% set attempt = dbt_cdc._delete_unless_readable(delete, readable) if readable

@@ -111,6 +111,8 @@ MID, INSIDE = int_to_lsn(0x110), int_to_lsn(0x10F)
 MARKS: list[tuple[dict[str, Any], str]] = [
     ({"threshold": 0}, "CDC 22850: threshold is 0"),
     ({"threshold": "x"}, "CDC 22850: threshold is x"),
+    ({"threshold": 1.5}, "CDC 22850: threshold is 1.5: give a whole number of rows above 0"),
+    ({"threshold": True}, "CDC 22850: threshold is True"),
     ({"capture_instance": None}, "CDC 22963: capture_instance is NULL"),
     ({"capture_instance": "nope"},
      "CDC 22981: capture instance 'nope' does not exist: there are dbo_orders, dbo_orders_v2"),

@@ -126,9 +126,13 @@ def test_one_table_fails_and_holds_the_hardened_version_back(story: Story) -> No
 
 def test_the_next_cleanup_finishes(story: Story) -> None:
     tracking = story.tracking
-    assert "change_tracking_dbo_items  6                3" in tracking.operation(
-        "change_tracking_cleanup"
-    )
+    assert "CDC 22850: threshold is 0" in story.fail("change_tracking_cleanup", threshold=0)
+    shown = tracking.operation("change_tracking_cleanup", threshold=2)
+    assert "change_tracking_dbo_items  6                3" in shown
+    assert "cleanup: change_tracking_dbo_items: 2 of 3 rows removed" in shown
+    assert "cleanup: syscommittab: 4 of 6 rows removed" in shown
+    history = tracking.sql("describe history {schema}.syscommittab")
+    assert [row.operation for row in history].count("DELETE") == 3
     assert story.kept() == {"items": [7, 9], "notes": [8, 10]}
     assert story.commits() == [7, 8, 9, 10]
     assert story.settings() == (6, 6)

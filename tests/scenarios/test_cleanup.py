@@ -17,7 +17,7 @@ from pyspark.errors import PySparkException
 from reference.capture import CaptureInstance, MappingRow
 from reference.cleanup import lowered_mark, raised, retention_mark
 from reference.log import UTC, LogRecord, int_to_lsn
-from statements import around_statements
+from statements import around_statements, dying_at
 
 pytestmark = pytest.mark.slow
 
@@ -332,6 +332,94 @@ def test_what_the_view_still_shows_stays(story: tuple[Capture, Writer]) -> None:
     assert mapping(capture) == before
     operation(capture, "cleanup")
     assert len(mapping(capture)) < len(before)
+
+
+def large(make_project: Callable[..., Project]) -> Capture:
+    """Commits of 1, 2 and 5 rows in turn, an hour apart, in a schema that no test has furnished; no
+    model consumes."""
+    capture = Capture(make_project, [ITEMS], vars={"cdc_persistent_functions": False}, fresh=True)
+    records, lsn, number = [], 0, 0
+    for hour, rows in enumerate([1, 2, 5, 1, 2, 5, 1]):
+        time, start = START + timedelta(hours=hour), lsn + 1
+        for place in range(rows):
+            number += 1
+            image: dict[str, Any] = {"after_image": json.dumps({"id": number})}
+            records.append(
+                LogRecord(
+                    int_to_lsn(start + place), f"t{hour}", "INSERT", time, "dbo", "items", **image
+                )
+            )
+        lsn = start + rows
+        records.append(LogRecord(int_to_lsn(lsn), f"t{hour}", "COMMIT", time))
+    capture.land(records)
+    capture.run()
+    return capture
+
+
+def deletes(capture: Capture, table: str) -> list[int]:
+    """How many rows each DELETE of a table took, in order."""
+    history = capture.sql(f"describe history {{schema}}.{table}")
+    return [
+        int(row.operationMetrics["numDeletedRows"])
+        for row in sorted(history, key=lambda row: row.version)
+        if row.operation == "DELETE"
+    ]
+
+
+def test_threshold_cuts_deletes_between_transactions(make_project: Callable[..., Project]) -> None:
+    """A killed cleanup goes on, under another threshold, too; 5000 takes all at once."""
+    capture = large(make_project)
+    lows = [row.start_lsn for row in sorted(mapping(capture), key=lambda row: row.start_lsn)]
+    arguments = {"job_type": "cleanup", "retention": 60, "threshold": 3}
+    operation(capture, "change_job", **arguments)
+
+    def dies_at_the_third_delete(sql: str) -> bool:
+        return "delete from" in sql and len(deletes(capture, "dbo_items_ct")) == 1
+
+    with dying_at(dies_at_the_third_delete):
+        result = capture.project.dbt("run-operation", "cleanup")
+    assert not result.success
+    assert "cleanup: dbo_items_ct: 3 of 11 rows removed" in result.output
+    assert deletes(capture, "dbo_items_ct") == [3, 5]  # 1 + 2, and 5 that cannot be parted
+    assert low_ends(capture) == {"dbo_items": lows[5]}
+    shown = operation(capture, "cleanup")
+    assert "cleanup: dbo_items_ct: 3 of 3 rows removed" not in shown  # one DELETE needs no line
+    assert deletes(capture, "dbo_items_ct") == [3, 5, 3]
+    assert f"dbo_items         {lows[5]}  3 " in shown
+    assert "cleanup: lsn_time_mapping: 3 of 5 rows removed" in shown
+    assert "cleanup: lsn_time_mapping: 5 of 5 rows removed" in shown
+    assert deletes(capture, "lsn_time_mapping") == [3, 2]
+    assert lsns(capture, "dbo_items") == [lows[5]] * 5 + [lows[6]]
+
+    arguments = {"capture_instance": "dbo_items", "low_water_mark": lows[6], "threshold": 1}
+    operation(capture, "cleanup_change_table", **arguments)
+    assert deletes(capture, "dbo_items_ct") == [3, 5, 3, 5]
+    assert lsns(capture, "dbo_items") == [lows[6]]
+    for number in (1, 2):
+        capture.sql(
+            "insert into {schema}.dm_cdc_errors (error_number, entry_time) "
+            f"values ({number}, '2024-05-01')"
+        )
+    operation(capture, "change_job", job_type="cleanup", threshold=1, retention=1)
+    operation(capture, "cleanup")
+    assert deletes(capture, "dm_cdc_errors") == [2]  # what runs have noted goes at once
+    assert deletes(capture, "lsn_time_mapping") == [3, 2, 1]
+
+
+def test_without_a_threshold_one_delete_takes_more_than_5000_rows(
+    make_project: Callable[..., Project],
+) -> None:
+    capture = large(make_project)
+    capture.sql(
+        "insert into {schema}.dbo_items_ct (`__$start_lsn`, id) select "
+        "concat('0x', lpad(hex(id div 1000), 20, '0')), id from range(6000)"
+    )
+    last = max(row.start_lsn for row in mapping(capture))
+    arguments = {"capture_instance": "dbo_items", "low_water_mark": last, "dry_run": False}
+    operation(capture, "cleanup_change_table", **arguments)
+    assert deletes(capture, "dbo_items_ct") == [6016]
+    operation(capture, "change_job", job_type="cleanup", retention=1)
+    assert "rows removed" not in operation(capture, "cleanup")
 
 
 @pytest.mark.soak

@@ -302,7 +302,12 @@ def test_cleanup_holds_what_a_consumer_has_not_read(held: tuple[Capture, Writer]
     assert (row.last_lsn, row.lag_lsn, row.lag_transactions) == (read, 15, 5)
     assert operation(capturing, "change_job", job_type="cleanup", retention=1).success
     result = operation(capturing, "cleanup")
+    (needed,) = capturing.sql(
+        "select tran_end_time + interval 7 days as until from {schema}.lsn_time_mapping"
+        f" where start_lsn = '{unread}'"
+    )
     assert f"items has consumed dbo_items up to {read}" in result.output
+    assert f"needs {unread}, until there is a commit after {needed.until}" in result.output
     intervals = capturing.sql("select * from {schema}.validity_intervals")
     lows = {row.capture_instance: row.low_end for row in intervals}
     assert lows["dbo_items"] == unread < lows["dbo_lines"]
