@@ -4,6 +4,7 @@
     goes. -#}
 {% macro cleanup(dry_run=false, compact=true, vacuum_hours=none) %}
     {% if execute %}
+        {% do dbt_cdc._check_enabled() %}
         {% do dbt_cdc._check_vacuum_hours(vacuum_hours) %}
         {% do dbt_cdc._ensure_state_tables() %}
         {% set state = dbt_cdc._published_state() %}

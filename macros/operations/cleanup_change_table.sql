@@ -3,6 +3,7 @@
     could not. -#}
 {% macro cleanup_change_table(capture_instance, low_water_mark, threshold=none, dry_run=false) %}
     {% if execute %}
+        {% do dbt_cdc._check_enabled() %}
         {% do dbt_cdc._ensure_state_tables() %}
         {% do dbt_cdc._check_threshold(threshold) %}
         {% if not capture_instance %}

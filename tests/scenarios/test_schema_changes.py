@@ -536,7 +536,7 @@ def test_the_last_instance_takes_the_jobs_with_it(story: Story) -> None:
         assert result.success, result.output
     for table in ("change_tables", "lsn_time_mapping", "captured_columns"):
         assert not target.sql(f"select * from {{schema}}.{table}")
-    assert not target.sql("select * from {schema}.is_cdc_enabled")[0].is_cdc_enabled
+    assert target.sql("select * from {schema}.is_cdc_enabled")[0].is_cdc_enabled  # the schema is
     for number, given in {
         22985: {"source_name": "orders", "capture_instance": "all"},
         22963: {"source_name": "orders", "capture_instance": ""},
@@ -554,7 +554,7 @@ def test_the_last_instance_takes_the_jobs_with_it(story: Story) -> None:
     target.project.write("models/notes_again_ct.sql", "{{ dbt_cdc.change_table() }}\n")
     target.run()
     check(target, story.log, again, start=last)
-    assert "cleanup" in operation(target, "help_jobs").printed
+    assert "cleanup" in operation(target, "help_jobs").output
 
 
 def ddl_window(log: Log) -> None:

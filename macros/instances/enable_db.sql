@@ -1,0 +1,75 @@
+{#- Run-operation (sys.sp_cdc_enable_db): makes the state tables, and the view that tells that CDC is enabled.
+    A first `dbt run` does the same. -#}
+{% macro enable_db(dry_run=false) %}
+    {% if execute %}
+        {% set schema = dbt_cdc._state_relation('change_tables').schema %}
+        {% if dbt_cdc._has_state('change_tables') and dbt_cdc._has_state('is_cdc_enabled') %}
+            {% do log(
+                dbt_cdc._error_text(22905, 'schema ' ~ schema ~ ' is enabled for change data capture already',
+                    'nothing is left to do'), info=true) %}
+        {% else %}
+            {% do dbt_cdc._check_names_are_free() %}
+            {% if not dry_run %}
+                {% do dbt_cdc._ensure_state_tables() %}
+                {% do run_query(
+                    'create or replace view ' ~ dbt_cdc._state_relation('is_cdc_enabled').incorporate(type='view')
+                    ~ ' as ' ~ dbt_cdc._view_sql('is_cdc_enabled')) %}
+            {% endif %}
+            {% do log(
+                'change data capture ' ~ ('would be' if dry_run else 'is') ~ ' enabled in schema ' ~ schema
+                ~ '; a first dbt run does the same: what is captured are the models that cdc_capture_instances '
+                ~ 'lists (dbt run-operation enable_table prints one)', info=true) %}
+        {% endif %}
+    {% endif %}
+{% endmacro %}
+
+
+{#- Whether somebody else has a table or a view under a name of CDC's. -#}
+{% macro _check_names_are_free() %}
+    {% set taken = [] %}
+    {% for node in dbt_cdc._state_nodes() %}
+        {% set found = load_cached_relation(dbt_cdc._model_relation(node)) %}
+        {% set is_view = node.config.materialized == 'state_view' %}
+        {% if found is not none and (found.is_view != is_view or not dbt_cdc._has_columns_of(node, found)) %}
+            {% do taken.append(node.alias) %}
+        {% endif %}
+    {% endfor %}
+    {% if taken %}
+        {% do dbt_cdc.raise_cdc_error(
+            22906, 'schema ' ~ dbt_cdc._state_relation('change_tables').schema ~ ' has objects under names of '
+            ~ 'change data capture that are not its own: ' ~ taken | join(', '),
+            'rename them, or give the target another schema'
+        ) %}
+    {% endif %}
+{% endmacro %}
+
+
+{% macro _has_columns_of(node, relation) %}
+    {% set names = adapter.get_columns_in_relation(relation) | map(attribute='name') | map('lower') | list %}
+    {% for name in node.columns if name | lower not in names %}
+        {% do return(false) %}
+    {% endfor %}
+    {% do return(true) %}
+{% endmacro %}
+
+
+{#- The models of this package that hold or show the state. -#}
+{% macro _state_nodes() %}
+    {% set nodes = [] %}
+    {% for node in graph.nodes.values()
+        if node.resource_type == 'model' and node.package_name == 'dbt_cdc'
+        and node.config.materialized in ['state_table', 'state_view', 'scan', 'publication'] %}
+        {% do nodes.append(node) %}
+    {% endfor %}
+    {% do return(nodes | sort(attribute='alias')) %}
+{% endmacro %}
+
+
+{% macro _check_enabled() %}
+    {% if not dbt_cdc._has_state('change_tables') %}
+        {% do dbt_cdc.raise_cdc_error(
+            22910, 'schema ' ~ dbt_cdc._state_relation('change_tables').schema ~ ' is not enabled for change '
+            ~ 'data capture', 'check the target; dbt run enables it, or dbt run-operation enable_db'
+        ) %}
+    {% endif %}
+{% endmacro %}
