@@ -1,5 +1,6 @@
 {#- Run-operation (sys.sp_flush_commit_table_on_demand): removes at most `numrows` transactions, the
-    oldest first, that all side tables are clean of. -#}
+    oldest first, that all side tables are clean of. Prints the output parameters, then SQL Server's
+    messages. -#}
 {% macro flush_commit_table_on_demand(numrows=100000, dry_run=false) %}
     {% if execute %}
         {% do dbt_cdc._ensure_state_tables('tracking') %}
@@ -14,9 +15,9 @@
         )[0].version %}
         {#- versions have no gaps -#}
         {% set mark = [hardened, (first or 1) | int + numrows | int - 1] | min %}
-        {% for name in ['change_tracking_hardened_cleanup_version', 'safe_cleanup_version'] %}
-            {% do log('The value returned by ' ~ name ~ '() is ' ~ hardened ~ '.', info=true) %}
-        {% endfor %}
+        {% set last = dbt_cdc._fetch(
+            "select date_format(max(commit_time), 'yyyy-MM-dd HH:mm:ss') as time, max(commit_ts) as version "
+            ~ 'from ' ~ dbt_cdc._state_relation('syscommittab') ~ ' where commit_ts <= ' ~ mark)[0] %}
         {% set removed = [mark - (first or 1) | int + 1, 0] | max if dry_run
             else dbt_cdc._clean_commit_table(mark) %}
         {% if removed == 'failed' %}
@@ -25,6 +26,12 @@
                 'another write may have overtaken it: run it again'
             ) %}
         {% endif %}
+        {% do dbt_cdc._print_rows([{
+            'deleted_rows': removed or 0, 'date_cleanedup': last.time, 'cleanup_ts': last.version
+        }]) %}
+        {% for name in ['change_tracking_hardened_cleanup_version', 'safe_cleanup_version'] %}
+            {% do log('The value returned by ' ~ name ~ '() is ' ~ hardened ~ '.', info=true) %}
+        {% endfor %}
         {% do log(
             ('Would delete ' if dry_run else 'Deleted ') ~ (removed or 0) ~ ' rows from syscommittab.',
             info=true

@@ -135,6 +135,11 @@ def test_the_next_cleanup_finishes(story: Story) -> None:
     assert [row.operation for row in history].count("DELETE") == 3
     assert story.kept() == {"items": [7, 9], "notes": [8, 10]}
     assert story.commits() == [7, 8, 9, 10]
+    shown = tracking.sql("select * from {schema}.dm_tran_commit_table")
+    rows = tracking.sql("select * from {schema}.syscommittab")
+    assert {(r[0], r[1], int(r[2]) << 16 | r[3], r[4]) for r in shown} == {
+        (r.commit_ts, r.xdes_id, int(r.commit_lsn, 16), r.commit_time) for r in rows
+    }
     assert story.settings() == (6, 6)
     history = tracking.sql(
         "select internal_table_name, table_name, rows_cleaned_up, cleanup_version, comments,"
@@ -172,6 +177,10 @@ def test_g38_what_a_flush_prints(story: Story) -> None:
     story.reference.clean_up(timedelta(minutes=90))
     story.check()
     shown = tracking.operation("flush_commit_table_on_demand", numrows=1).splitlines()
+    assert [line.split() for line in shown[-5:-3]] == [
+        ["deleted_rows", "date_cleanedup", "cleanup_ts"],
+        ["0", "NULL", "NULL"],
+    ]
     assert shown[-3:] == [
         "The value returned by change_tracking_hardened_cleanup_version() is 8.",
         "The value returned by safe_cleanup_version() is 8.",

@@ -32,6 +32,7 @@ STATE = {
     "mschange_tracking_history",
     "syscommittab",
     "dm_cdc_errors",
+    "dm_tran_commit_table",
     "dm_cdc_log_scan_sessions",
     "scan_progress",
     "scan_sessions",
