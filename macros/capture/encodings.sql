@@ -1,7 +1,7 @@
 {#- The encodings of values that JSON does not tell: decimals as bytes, times as numbers, hexadecimal binaries.
-    A column's encoding is what its YAML says (`meta.source_type`), else what `types` of the log's adapter says,
-    else what the log's records say of themselves in a column `encodings`: JSON, column to type. A column
-    without one is read as docs/log.md has it. -#}
+    A column's encoding is what the log's records say of themselves in a column `encodings` (JSON, column to type),
+    else what its YAML says (`meta.source_type`), else what `types` of the log's adapter says. A column without
+    one is read as docs/log.md has it. -#}
 
 {#- The instance (or tracked table) with `encodings` of its columns: [{name, ..., texts}]. There are several
     where the window's records differ; `texts` are then the log's `encodings` that it stands for. -#}
@@ -49,20 +49,9 @@
 {% endmacro %}
 
 
-{#- `of_log` is the type that the record's own schema tells. -#}
+{#- `of_log` is the type that the record's own schema tells; it counts where it says more than a text or a
+    number. -#}
 {% macro _encoding_of(column, given, of_log) %}
-    {% if given %}
-        {% set encoding = dbt_cdc._encoding(given, column.name) %}
-        {#- Both spellings of a binary are texts; a schema tells bytes from strings. -#}
-        {% if encoding.name == 'binary' %}
-            {% do return({'name': 'binary(hex)' if of_log == 'string' else none}) %}
-        {% elif of_log == 'string' and encoding.name == 'decimal' %}
-            {% do return({'name': none}) %}
-        {% endif %}
-        {% do return(encoding) %}
-    {% elif of_log == 'string' and dbt_cdc._type_family(column.data_type) == 'binary' %}
-        {% do return({'name': 'binary(hex)'}) %}
-    {% endif %}
     {% set name, _, size = (of_log or '').partition('(') %}
     {% set source_type = {
         'org.apache.kafka.connect.data.Decimal': 'decimal(38,' ~ size,
@@ -74,8 +63,17 @@
         'io.debezium.time.Timestamp': 'timestamp(3)',
         'io.debezium.time.MicroTimestamp': 'timestamp(6)',
         'io.debezium.time.NanoTimestamp': 'timestamp(9)',
-    }.get(name) %}
-    {% do return(dbt_cdc._encoding(source_type, column.name) if source_type else {'name': none}) %}
+    }.get(name, given) %}
+    {% set encoding = dbt_cdc._encoding(source_type, column.name) if source_type else {'name': none} %}
+    {% set is_binary = dbt_cdc._type_family(column.data_type) == 'binary' or encoding.name == 'binary' %}
+    {% if encoding.name == 'base64' %}
+        {% do return({'name': none}) %}
+    {% endif %}
+    {#- A schema calls hexadecimal binaries and decimals with a point strings, other binaries bytes. -#}
+    {% if of_log == 'string' and (is_binary or encoding.name == 'decimal') %}
+        {% do return({'name': 'binary(hex)' if is_binary else none}) %}
+    {% endif %}
+    {% do return({'name': none} if encoding.name == 'binary' else encoding) %}
 {% endmacro %}
 
 
@@ -101,7 +99,7 @@
         {% set place = ([digits | default(6, true) | int - 1, 0] | max) // 3 %}
         {% do return({'name': 'timestamp', 'unit': ['ms', 'us', 'ns'][place]}) %}
     {% endif %}
-    {% do return({'name': {'hex': 'binary(hex)', 'base64': none}.get(spelling, 'binary')}) %}
+    {% do return({'name': {'hex': 'binary(hex)'}.get(spelling, spelling or 'binary')}) %}
 {% endmacro %}
 
 

@@ -9,6 +9,12 @@
     {% if not batch.is_incremental %}
         {% do return(batch) %}
     {% endif %}
+    {% if 'encodings' not in adapter.get_columns_in_relation(this) | map(attribute='name') %}
+        {% do exceptions.raise_compiler_error(
+            'debezium_log: ' ~ this ~ ' has no column encodings, so an older version has written it: once all of it '
+            ~ 'is captured, write it anew out of the events: dbt run --full-refresh --select ' ~ this.identifier
+        ) %}
+    {% endif %}
     {% set position = dbt_cdc._fetch(
         'select max(resume_position) as position from ' ~ this
     )[0].position %}
@@ -32,11 +38,15 @@
     select
         max(position) as last_position,
         min(cast(coalesce(
-            get_json_object(value, '$.source.lsn'),
-            get_json_object(value, '$.payload.source.lsn'),
-            split_part(get_json_object(value, '$.id'), ':', 2),
-            split_part(get_json_object(value, '$.payload.id'), ':', 2)
+            event.source.lsn, event.payload.source.lsn, split_part(coalesce(event.id, event.payload.id), ':', 2)
         ) as bigint)) as first_change
-    from {{ events }}
-    where position > {{ position }}
+    from (
+        select
+            position,
+            from_json(
+                value, 'id string, source struct<lsn: string>, payload struct<id: string, source: struct<lsn: string>>'
+            ) as event
+        from {{ events }}
+        where position > {{ position }}
+    )
 {%- endmacro %}

@@ -1,13 +1,12 @@
-{#- CTE `changes`: every event once, with the transaction that owns it. `commit_number` is the WAL
-    position of the END; transaction ids are used again, so the owner of an event is the first END
-    of its xid after it. -#}
-{% macro _debezium_changes(batch) -%}
+{#- CTE `owned`: every event with the transaction that owns it. `commit_number` is the WAL position of the END;
+    transaction ids are used again, so the owner of an event is the first END of its xid after it. -#}
+{% macro _debezium_owners(batch) -%}
 {%- set has_known = batch.first_change is not none and batch.first_change < batch.last_commit -%}
 {%- if has_known -%}
 {{ dbt_cdc._debezium_known_commits(batch) }},
 
 {% endif -%}
-owned as (
+ended as (
     select
         *,
         case
@@ -21,16 +20,10 @@ owned as (
     )
 ),
 
--- delivery is at least once
-numbered_copies as (
-    select
-        *,
-        row_number() over (partition by xid, commit_number, slot order by position) as copy
-    from owned
-    where not is_repeated_row
-),
-
-{{ dbt_cdc._debezium_pairs(batch) }}
+owned as (
+    select * from ended
+    where not is_repeated_row and coalesce(commit_number > {{ batch.last_commit }}, true)
+)
 {%- endmacro %}
 
 
@@ -50,7 +43,7 @@ known_and_new_events as (
         {%- endfor %}
         false as has_old_key,
         false as has_new_key,
-        {%- for name in ['before', 'after', 'snapshot_mark', 'snapshot_row'] %}
+        {%- for name in ['before', 'after', 'encodings', 'snapshot_mark', 'snapshot_row'] %}
         null as {{ name }}{{ ',' if not loop.last }}
         {%- endfor %}
     from {{ this }}
@@ -62,21 +55,20 @@ known_and_new_events as (
 {%- endmacro %}
 
 
-{#- A key change comes as a delete and a create, linked by headers: `is_new_half` and `is_old_half`.
-    Of several attempts at the snapshot counts the first complete one, else the last. -#}
-{% macro _debezium_pairs(batch) -%}
-attempts as (
-    select
-        *,
-        coalesce(
-            min_by(wal, case when snapshot_mark = 'last' then position end) over whole,
-            max_by(wal, case when kind = 'r' then position end) over whole
-        ) as snapshot_wal
-    from numbered_copies
-    where
-        (copy = 1 or kind = 'r')
-        and coalesce(commit_number > {{ batch.last_commit }}, true)
-    window whole as (partition by xid, commit_number)
+{#- CTE `changes`: each event of an emitted transaction once, as delivery is at least once. A key change comes as a
+    delete and a create, linked by headers: `is_new_half` and `is_old_half`. -#}
+{% macro _debezium_changes() -%}
+copies as (
+    select /*+ broadcast(emitted_transactions) */
+        owned.*,
+        emitted_transactions.* except (xid, commit_number),
+        coalesce(slot = lag(slot) over (
+            partition by owned.xid, owned.commit_number order by slot, position
+        ), false) as is_copy
+    from owned
+    inner join emitted_transactions
+        on owned.xid = emitted_transactions.xid and owned.commit_number = emitted_transactions.commit_number
+    where kind <> 'r' or wal = snapshot_wal
 ),
 
 new_halves as (
@@ -89,8 +81,8 @@ new_halves as (
             = struct('d', true, wal, source_schema, source_name, slot - 1),
             false
         ) as is_new_half
-    from attempts
-    where kind <> 'r' or wal = snapshot_wal
+    from copies
+    where not is_copy
     window in_order as (partition by xid, commit_number order by slot)
 ),
 
@@ -103,9 +95,3 @@ changes as (
     window in_order as (partition by xid, commit_number order by slot)
 )
 {%- endmacro %}
-
-
-{#- The number of the snapshot's COMMIT: before any WAL position of a database. -#}
-{% macro _debezium_snapshot_commit() %}
-    {% do return(65536) %}
-{% endmacro %}

@@ -1,11 +1,9 @@
-{#- The new events, their JSON parsed once. -#}
-{% macro _debezium_landed(events, batch) -%}
+{#- CTE `events`: the new events. `kind` is BEGIN, END or Debezium's op, `wal` the position in PostgreSQL's log,
+    `slot` the place in the transaction. -#}
+{% macro _debezium_events(events, batch, before_images) -%}
+landed as (
     select
-        position,
-        topic,
-        key,
-        value,
-        from_json(headers, 'map<string, string>') as headers,
+        *,
         from_json(value, '{{ dbt_cdc._debezium_envelope() }}') as event
     from {{ events }}
     where
@@ -15,32 +13,8 @@
         and position > {{ batch.position }}
         and position <= {{ batch.last_position }}
         {%- endif %}
-{%- endmacro %}
+),
 
-
-{#- An event's JSON, with and without its schema. Texts, since Debezium writes numbers as either;
-    a column's value keeps its text. -#}
-{% macro _debezium_envelope() %}
-    {% set payload -%}
-        op: string, status: string, id: string, event_count: string, ts_ms: string, {# -#}
-        source: struct<connector: string, `schema`: string, `table`: string, {# -#}
-        snapshot: string, lsn: string, ts_us: string, ts_ms: string>, {# -#}
-        transaction: struct<id: string, total_order: string>, {# -#}
-        before: map<string, string>, after: map<string, string>
-    {%- endset %}
-    {% set column -%}
-        struct<field: string, type: string, name: string, parameters: map<string, string>>
-    {%- endset %}
-    {% do return(
-        'struct<' ~ payload ~ ', payload: struct<' ~ payload ~ '>, `schema`: struct<fields: '
-        ~ 'array<struct<field: string, fields: array<' ~ column ~ '>>>>, _corrupt_record: string>'
-    ) %}
-{% endmacro %}
-
-
-{#- CTE `events`: `kind` is BEGIN, END or Debezium's op, `wal` the position in PostgreSQL's log,
-    `slot` the place in the transaction. -#}
-{% macro _debezium_events(types, before_images) -%}
 envelopes as (
     select
         position,
@@ -49,25 +23,20 @@ envelopes as (
         value,
         headers,
         event._corrupt_record as unreadable,
-        {%- for name in ['op', 'status', 'id', 'event_count', 'ts_ms', 'source', 'transaction',
-            'before', 'after'] %}
+        event.schema.fields as value_schema,
+        {%- for name in dbt_cdc._debezium_payload() %}
         coalesce(event.payload.{{ name }}, event.{{ name }}) as {{ name }},
         {%- endfor %}
-        {{ dbt_cdc._debezium_columns(types) | indent(4) }} as columns
+        {{ dbt_cdc._debezium_before_image(before_images) | indent(8) }} as known_before,
+        concat_ws(' ', known_before, after) as images,
+        {{ dbt_cdc._debezium_has_unavailable() }} as has_unavailable
     from landed
-),
-
-decoded as (
-    select
-        *,
-        {{ dbt_cdc._debezium_images() | indent(4) }} as images
-    from envelopes
 ),
 
 events as (
     select
         position,
-        {{ dbt_cdc._debezium_kind() | indent(4) }} as kind,
+        {{ dbt_cdc._debezium_kind() | indent(8) }} as kind,
         -- never null: Spark would test it before it parses, and parse twice
         case when op = 'r' then 'snapshot'
             else coalesce(split_part(coalesce(id, transaction.id), ':', 1), '') end as xid,
@@ -84,15 +53,41 @@ events as (
         ) as record_time,
         source.schema as source_schema,
         source.table as source_name,
-        coalesce(map_contains_key(headers, '__debezium.oldkey'), false) as has_old_key,
-        coalesce(map_contains_key(headers, '__debezium.newkey'), false) as has_new_key,
-        {{ dbt_cdc._debezium_before_image(before_images) | indent(4) }} as before,
-        images[1] as after,
+        coalesce(contains(headers, '"__debezium.oldkey"'), false) as has_old_key,
+        coalesce(contains(headers, '"__debezium.newkey"'), false) as has_new_key,
+        {{ dbt_cdc._debezium_image('known_before') | indent(8) }} as before,
+        {{ dbt_cdc._debezium_image('after') | indent(8) }} as after,
+        {{ dbt_cdc._debezium_encodings() | indent(8) }} as encodings,
         case when op = 'r' then source.snapshot end as snapshot_mark,
         case when op = 'r' then md5(concat_ws(' ', topic, value)) end as snapshot_row
-    from decoded
+    from envelopes
 )
 {%- endmacro %}
+
+
+{#- The JSON of an event, with and without its schema. Texts, since Debezium writes numbers as either; an image
+    is one text. -#}
+{% macro _debezium_envelope() -%}
+    {%- set fields = [] -%}
+    {%- for name, data_type in dbt_cdc._debezium_payload().items() -%}
+        {%- do fields.append(name ~ ': ' ~ data_type) -%}
+    {%- endfor -%}
+    struct<{{ fields | join(', ') }}, payload: struct<{{ fields | join(', ') }}>, {# -#}
+    `schema`: struct<fields: array<struct<field: string, fields: array<struct<{# -#}
+    field: string, type: string, name: string, parameters: struct<scale: string>>>>>>, {# -#}
+    _corrupt_record: string>
+{%- endmacro %}
+
+
+{% macro _debezium_payload() %}
+    {% do return({
+        'op': 'string', 'status': 'string', 'id': 'string', 'event_count': 'string', 'ts_ms': 'string',
+        'source': 'struct<connector: string, `schema`: string, `table`: string, snapshot: string, '
+            ~ 'lsn: string, ts_us: string, ts_ms: string>',
+        'transaction': 'struct<id: string, total_order: string>',
+        'before': 'string', 'after': 'string',
+    }) %}
+{% endmacro %}
 
 
 {#- What an event is, or an error that says what is wrong with it. -#}
@@ -118,6 +113,11 @@ events as (
                 place, "'it does not tell its transaction'",
                 'set provide.transaction.metadata=true in the connector'
             ) | indent(8) }}
+        when {{ dbt_cdc._debezium_is_rounded() | indent(8) }}
+            then {{ dbt_cdc._raise_bad_record(
+                place, "'a number has more digits than a double'",
+                'let the connector write decimals as bytes or strings (decimal.handling.mode)'
+            ) | indent(8) }}
         when op in ('c', 'u', 'd', 't', 'r', 'm')
             then op
         else {{ dbt_cdc._raise_bad_record(
@@ -126,9 +126,3 @@ events as (
         ) | indent(4) }}
     end
 {%- endmacro %}
-
-
-{#- The place of an END: behind all events of its transaction. -#}
-{% macro _debezium_last_slot() %}
-    {% do return(2 ** 63 - 1) %}
-{% endmacro %}

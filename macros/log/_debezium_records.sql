@@ -2,9 +2,8 @@
     made of two bigints, `high` and `low`. -#}
 {% macro _debezium_records() -%}
 operations as (
-    select /*+ broadcast(emitted_transactions) */
-        changes.*,
-        emitted_transactions.* except (xid, commit_number),
+    select
+        *,
         explode(case
             when kind = 'END' then array('BEGIN', 'COMMIT')
             when kind = 'r' and ordinal = 1 then array('BEGIN', 'INSERT', 'COMMIT')
@@ -15,21 +14,12 @@ operations as (
             when kind = 't' then array('TRUNCATE')
         end) as operation
     from changes
-    inner join emitted_transactions
-        on changes.xid = emitted_transactions.xid
-        and changes.commit_number = emitted_transactions.commit_number
 ),
 
 placed as (
     select
         *,
         operation not in ('BEGIN', 'COMMIT') as is_change,
-        if(is_new_half, deleted_image, before) as old_image,
-        if(is_new_half, transform_values(after, (name, value) -> if(
-            value = {{ dbt_cdc._debezium_unavailable() }} and map_contains_key(deleted_image, name),
-            deleted_image[name],
-            value
-        )), after) as new_image,
         case
             when operation = 'COMMIT' then commit_number
             when operation = 'BEGIN' then previous_commit
@@ -55,26 +45,13 @@ records as (
         end as record_time,
         case when is_change then source_schema end as source_schema,
         case when is_change then source_name end as source_name,
-        {{ dbt_cdc._debezium_image_json('old_image') | indent(4) }} as before_image,
-        {{ dbt_cdc._debezium_image_json('new_image') | indent(4) }} as after_image,
+        case when is_change then if(is_new_half, deleted_image, before) end as before_image,
+        case when is_change then after end as after_image,
         cast(null as string) as ddl_command,
         cast(null as int) as command_id,
+        case when is_change then encodings end as encodings,
         position,
         resume_position
     from placed
 )
-{%- endmacro %}
-
-
-{#- An image without the values that were not logged. Integers and booleans go without quotes, as a
-    capture reads them fastest; inside a string every quote is escaped, so only whole values match. -#}
-{% macro _debezium_image_json(image) -%}
-    case when is_change then regexp_replace(
-        to_json(map_filter(
-            {{ image }},
-            (name, value) -> value is null or value <> {{ dbt_cdc._debezium_unavailable() }}
-        )),
-        '":"(0|-?[1-9][0-9]{0,18}|true|false)"(?=[,}])',
-        '":$1'
-    ) end
 {%- endmacro %}

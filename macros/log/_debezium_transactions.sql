@@ -6,15 +6,23 @@ transactions as (
         xid,
         commit_number,
         max(event_count) as event_count,
-        count_if(kind not in ('BEGIN', 'END')) as landed_events,
-        max(case when kind not in ('BEGIN', 'END') then ordinal end) as last_ordinal,
+        count(distinct case when kind not in ('BEGIN', 'END') then slot end) as landed_events,
+        max(case when kind not in ('BEGIN', 'END', 'r') then slot end) as last_ordinal,
         max(case when kind = 'BEGIN' then record_time end) as begin_time,
-        max(case when kind not in ('BEGIN', 'END') then record_time end) as change_time,
+        coalesce(
+            min_by(record_time, case when snapshot_mark = 'last' then position end),
+            max(case when kind not in ('BEGIN', 'END') then record_time end)
+        ) as change_time,
         max(case when kind = 'END' then record_time end) as end_time,
         bool_or(snapshot_mark = 'last') as has_last_row,
+        -- of several attempts at the snapshot counts the first complete one, else the last
+        coalesce(
+            min_by(wal, case when snapshot_mark = 'last' then position end),
+            max_by(wal, case when kind = 'r' then position end)
+        ) as snapshot_wal,
         min(position) as first_position,
         max(position) as last_position
-    from changes
+    from owned
     group by xid, commit_number
 ),
 
@@ -53,6 +61,7 @@ emitted_transactions as (
         {{ dbt_cdc._debezium_check_room() | indent(4) }} as previous_commit,
         coalesce(begin_time, change_time, end_time) as begin_time,
         coalesce(change_time, end_time) as commit_time,
+        snapshot_wal,
         resume_position
     from (
         select

@@ -1,18 +1,19 @@
 {#- The canonical log (one row per log record) from landed Debezium events: the body of a model,
-    materialised as view, table or incremental (append). Only whole transactions, in the order of
-    their commits; `_log.yml` tells the arguments and how LSNs are made. -#}
+    materialised as view, table or incremental (append). Only whole transactions, in the order of their
+    commits, with images as the source wrote them; `_log.yml` tells the arguments and how LSNs are made. How values
+    are encoded the change tables ask: `types` in this model's meta, the events' own schemas in the column
+    `encodings` (macros/capture/encodings.sql). -#}
 {% macro debezium_log(events, connector='postgresql', types=none, before_images=none) -%}
     {%- do dbt_cdc._debezium_check_arguments(connector, types, before_images) -%}
+    {{- config(meta={'cdc_source_types': types or {}}) -}}
     {%- set batch = dbt_cdc._debezium_batch(events) -%}
-with landed as (
-    {{ dbt_cdc._debezium_landed(events, batch) }}
-),
+with {{ dbt_cdc._debezium_events(events, batch, before_images or {}) }},
 
-{{ dbt_cdc._debezium_events(types or dbt_cdc._debezium_declared_types(), before_images or {}) }},
-
-{{ dbt_cdc._debezium_changes(batch) }},
+{{ dbt_cdc._debezium_owners(batch) }},
 
 {{ dbt_cdc._debezium_transactions(batch) }},
+
+{{ dbt_cdc._debezium_changes() }},
 
 {{ dbt_cdc._debezium_records() }}
 
@@ -29,4 +30,58 @@ where not exists (
 {#- The LSN (text) of a commit number. -#}
 {% macro _debezium_lsn(commit_number) %}
     {% do return('0x' ~ '%014X' | format(commit_number) ~ '000000') %}
+{% endmacro %}
+
+
+{#- The number of the snapshot's COMMIT: before any WAL position of a database. -#}
+{% macro _debezium_snapshot_commit() %}
+    {% do return(65536) %}
+{% endmacro %}
+
+
+{#- The place of an END: behind all events of its transaction. -#}
+{% macro _debezium_last_slot() %}
+    {% do return(2 ** 63 - 1) %}
+{% endmacro %}
+
+
+{#- Refuses what the adapter does not know, naming what it knows. -#}
+{% macro _debezium_check_arguments(connector, types, before_images) %}
+    {% if connector != 'postgresql' %}
+        {% do exceptions.raise_compiler_error(
+            "debezium_log: connector '" ~ connector ~ "' is not supported; supported: 'postgresql'"
+        ) %}
+    {% endif %}
+    {% do dbt_cdc._debezium_check_tables('types', types) %}
+    {% do dbt_cdc._debezium_check_tables('before_images', before_images) %}
+    {% for table, columns in (types or {}).items() %}
+        {% if columns is not mapping %}
+            {% do exceptions.raise_compiler_error(
+                "debezium_log: types['" ~ table ~ "'] is '" ~ columns
+                ~ "'; give column names and their encodings, e.g. {'birth': 'date'}"
+            ) %}
+        {% endif %}
+        {% for column, source_type in columns.items() %}
+            {% do dbt_cdc._encoding(source_type, table ~ '.' ~ column) %}
+        {% endfor %}
+    {% endfor %}
+    {% for table, content in (before_images or {}).items() if content != 'key' %}
+        {% do exceptions.raise_compiler_error(
+            "debezium_log: before_images['" ~ table ~ "'] is '" ~ content ~ "'; allowed: 'key'"
+        ) %}
+    {% endfor %}
+{% endmacro %}
+
+
+{% macro _debezium_check_tables(argument, tables) %}
+    {% if tables is not none and tables is not mapping %}
+        {% do exceptions.raise_compiler_error(
+            'debezium_log: ' ~ argument ~ " is not a dictionary by 'schema.table'"
+        ) %}
+    {% endif %}
+    {% for table in tables or {} if '.' not in table | string %}
+        {% do exceptions.raise_compiler_error(
+            'debezium_log: ' ~ argument ~ " names '" ~ table ~ "'; tables are named 'schema.table'"
+        ) %}
+    {% endfor %}
 {% endmacro %}

@@ -26,12 +26,15 @@ EPOCH = datetime(1970, 1, 1)
 UNAVAILABLE = "__debezium_unavailable_value"
 PLACEHOLDERS = {
     UNAVAILABLE,
+    f'{{"{UNAVAILABLE}":"{UNAVAILABLE}"}}',
     UNAVAILABLE.encode().hex(),
     base64.b64encode(UNAVAILABLE.encode()).decode(),
 }
 OPERATIONS = {
     "c": "INSERT", "r": "INSERT", "u": "UPDATE", "d": "DELETE", "t": "TRUNCATE", "m": "MESSAGE",
 }  # fmt: skip
+UUID = "b68a35a7-17ad-35b3-af2a-ae46edb4545a"
+NUMBERS = [str(byte) for byte in UNAVAILABLE.encode()]
 Image = dict[str, Any]
 
 
@@ -86,10 +89,12 @@ def read_log(
     events: Iterable[Event],
     types: Mapping[str, Mapping[str, str]] | None = None,
     before_images: Mapping[str, str] | None = None,
+    raw: bool = False,
 ) -> Decoded:
     """The canonical records of all transactions that are whole, in LSN order.
 
-    `types` and `before_images` as in contract section 10, by 'schema.table'.
+    `types` and `before_images` as in contract section 10, by 'schema.table'. Where `raw`, values are
+    as the source wrote them, as the adapter leaves them; else as the canonical log spells them.
     Raises ValueError for incremental snapshots, which this reference does not cover.
     """
     dropped: Counter[str] = Counter()
@@ -113,7 +118,7 @@ def read_log(
         elif payload["op"] == "m" and not payload.get("transaction"):
             dropped["message"] += 1
         else:
-            change = _decode(event, payload, fields, types or {}, before_images or {})
+            change = _decode(event, payload, fields, types or {}, before_images or {}, raw)
             source = payload["source"]
             if source.get("snapshot") == "incremental":
                 raise ValueError("incremental snapshots are not covered")
@@ -176,18 +181,12 @@ def _emit(transaction: _Transaction, previous: int) -> list[LogRecord]:
                 change.time,
                 change.schema,
                 change.name,
-                None if change.before is None else _image_json(change.before),
-                None if change.after is None else _image_json(change.after),
+                None if change.before is None else to_json(change.before),
+                None if change.after is None else to_json(change.after),
             )
         )
     commit = int_to_lsn(transaction.commit * SLOTS)
     return [*records, LogRecord(commit, xid, "COMMIT", commit_time)]
-
-
-def _image_json(image: Image) -> str:
-    """Integers and booleans without quotes, all else as strings."""
-    plain = re.compile(r"(0|-?[1-9][0-9]{0,18}|true|false)")
-    return to_json({n: json.loads(v) if v and plain.fullmatch(v) else v for n, v in image.items()})
 
 
 def _join_key_changes(changes: list[_Change]) -> list[_Change]:
@@ -206,10 +205,6 @@ def _join_key_changes(changes: list[_Change]) -> list[_Change]:
                 change,
                 operation="UPDATE",
                 before=last.before,
-                after={
-                    name: (last.before or {}).get(name, value) if value in PLACEHOLDERS else value
-                    for name, value in (change.after or {}).items()
-                },
             )
         else:
             joined.append(change)
@@ -220,7 +215,15 @@ def _join_key_changes(changes: list[_Change]) -> list[_Change]:
 
 
 def _without_placeholders(image: Image | None) -> Image | None:
-    return image and {n: value for n, value in image.items() if value not in PLACEHOLDERS}
+    return image and {n: value for n, value in image.items() if not _is_placeholder(value)}
+
+
+def _is_placeholder(value: Any) -> bool:
+    if isinstance(value, dict):
+        return value == {UNAVAILABLE: UNAVAILABLE}
+    if isinstance(value, list):
+        return value in ([[text] for text in PLACEHOLDERS], [UUID]) or value == NUMBERS
+    return isinstance(value, str) and value in PLACEHOLDERS
 
 
 def _owner(ends: Mapping[tuple[str, int], _Transaction], xid: str, lsn: int) -> _Transaction | None:
@@ -244,6 +247,7 @@ def _decode(
     fields: Mapping[str, Mapping[str, Any]],
     types: Mapping[str, Mapping[str, str]],
     before_images: Mapping[str, str],
+    raw: bool,
 ) -> _Change:
     source, headers = payload["source"], parse_json(event.headers or "{}") or {}
     schema, name = source.get("schema", ""), source.get("table", "")
@@ -252,7 +256,9 @@ def _decode(
     def image(which: str) -> Image | None:
         columns = payload.get(which)
         return columns and {
-            name: _text(value, fields.get(name), types.get(table, {}).get(name))
+            name: value
+            if raw
+            else _plain(_text(value, fields.get(name), types.get(table, {}).get(name)))
             for name, value in columns.items()
         }
 
@@ -271,6 +277,12 @@ def _decode(
         old_key="__debezium.oldkey" in headers,
         new_key="__debezium.newkey" in headers,
     )
+
+
+def _plain(text: str | None) -> Any:
+    """Integers and booleans without quotes, all else as strings."""
+    is_plain = text and re.fullmatch(r"0|-?[1-9][0-9]{0,18}|true|false", text)
+    return json.loads(text) if is_plain else text
 
 
 def _text(value: Any, schema: Mapping[str, Any] | None, data_type: str | None) -> str | None:
