@@ -93,8 +93,8 @@ def read_log(
 ) -> Decoded:
     """The canonical records of all transactions that are whole, in LSN order.
 
-    `types` and `before_images` as in contract section 10, by 'schema.table'. Where `raw`, values are
-    as the source wrote them, as the adapter leaves them; else as the canonical log spells them.
+    `types` and `before_images` as in contract section 10, by 'schema.table'. Where `raw`, values
+    are as the source wrote them, as the adapter leaves them; else as the canonical log spells them.
     Raises ValueError for incremental snapshots, which this reference does not cover.
     """
     dropped: Counter[str] = Counter()
