@@ -143,7 +143,7 @@
         {% if column.name | lower in seen %}
             {% do dbt_cdc.raise_cdc_error(
                 22930, who ~ " lists column '" ~ column.name ~ "' twice",
-                'Spark tells columns apart without regard to letter case'
+                'take one of them out: Spark tells columns apart without regard to letter case'
             ) %}
         {% endif %}
         {% do seen.append(column.name | lower) %}

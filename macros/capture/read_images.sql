@@ -178,7 +178,8 @@ end
 {% macro _checked(instance, condition) -%}
 if(misfit is null, {{ condition }}, raise_error(concat(
     {{ dbt_cdc._literal('CDC 22859: bad log record of table ' ~ instance.table ~ ', column ') }},
-    misfit, ', lsn ', lsn, ': it cannot be read'
+    misfit, ', lsn ', lsn, ': it cannot be read',
+    {{ dbt_cdc._literal(dbt_cdc._advice(dbt_cdc._bad_record_advice())) }}
 )))
 {%- endmacro %}
 
@@ -253,8 +254,8 @@ select
         if(
             text is null and side = 'before'
             {{- ' or array_contains(before_lacks, place)' if instance.before_image == 'complete' }},
-            {{ dbt_cdc._literal(': ' ~ dbt_cdc._complete_images_advice(instance.settings)) }},
-            {{ dbt_cdc._literal(': ' ~ dbt_cdc._bad_record_advice()) }}
+            {{ dbt_cdc._literal(dbt_cdc._advice(dbt_cdc._complete_images_advice(instance.settings))) }},
+            {{ dbt_cdc._literal(dbt_cdc._advice(dbt_cdc._bad_record_advice())) }}
         )
     ) as problem
 from first_of_each

@@ -38,8 +38,9 @@
     {% endif %}
     {% set removed = dbt_cdc._remove_rows(relation, condition, dead, cut_by=column, threshold=threshold)
         if is_there else 'failed' %}
-    {% set comment = none if removed != 'failed' else
-        'CDC 22123: the rows could not be removed' if is_there else 'CDC 22123: the table is not there' %}
+    {% set comment = none if removed != 'failed' else dbt_cdc._error_text(
+        22123, 'the rows could not be removed' if is_there else 'the table is not there',
+        'the next cleanup tries again' if is_there else 'dbt run makes it') %}
     {% do run_query(
         'insert into ' ~ dbt_cdc._state_relation('mschange_tracking_history') ~ ' select '
         ~ dbt_cdc._literal(relation.identifier) ~ ', ' ~ dbt_cdc._literal(table_name) ~ ", timestamp'"

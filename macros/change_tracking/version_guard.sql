@@ -16,14 +16,15 @@
                     {{ dbt_cdc._literal(' of table ' ~ tracked.table ~ ': older changes were removed or '
                         ~ 'never tracked; load the table anew and go on from '
                         ~ 'change_tracking_current_version, here ') }},
-                    versions.current_version, ', or set allow_stale to get what is left'))
+                    versions.current_version, {{ dbt_cdc._literal(
+                        ', or set allow_stale to get what is left' ~ dbt_cdc._error_page()) }}))
             when {{ last_sync_version }} > versions.current_version
                 then raise_error(concat(
                     'CDC 313: last_sync_version ', {{ last_sync_version }},
                     ' is above the current version ', versions.current_version,
-                    {{ dbt_cdc._literal(' of table ' ~ tracked.table ~ ': it is not of this database, or of '
-                        ~ 'one that was restored since; load the table anew and go on from the current '
-                        ~ 'version, or set allow_stale to get nothing') }}))
+                    {{ dbt_cdc._literal(' of table ' ~ tracked.table ~ dbt_cdc._advice('it is not of this '
+                        ~ 'database, or of one that was restored since; load the table anew and go on '
+                        ~ 'from the current version, or set allow_stale to get nothing')) }}))
             else false
         end
 {%- endmacro %}

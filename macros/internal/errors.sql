@@ -1,5 +1,5 @@
-{#- The texts of all errors, in one place: number, what is wrong with the values, what to do.
-    `raise_cdc_error` stops compilation; `_sql_error` is the same error inside a statement. -#}
+{#- How an error reads: its number, what is wrong with the values, what to do, and the page that has more
+    on it. `raise_cdc_error` stops compilation; inside a statement the end is `_advice`, as a literal. -#}
 
 {% macro raise_cdc_error(number, problem, advice) %}
     {% do exceptions.raise_compiler_error(dbt_cdc._error_text(number, problem, advice)) %}
@@ -7,7 +7,18 @@
 
 
 {% macro _error_text(number, problem, advice) %}
-    {% do return('CDC ' ~ number ~ ': ' ~ problem ~ ': ' ~ advice) %}
+    {% do return('CDC ' ~ number ~ ': ' ~ problem ~ dbt_cdc._advice(advice)) %}
+{% endmacro %}
+
+
+{% macro _advice(advice) %}
+    {% do return(': ' ~ advice ~ dbt_cdc._error_page()) %}
+{% endmacro %}
+
+
+{#- Where each number has a heading. -#}
+{% macro _error_page() %}
+    {% do return(' (dbt_cdc/docs/errors.md)') %}
 {% endmacro %}
 
 
@@ -38,6 +49,6 @@
 {% macro _bad_record_text(place, problem, advice=none) -%}
     concat(
         'CDC 22859: bad log record of ', {{ place }}, ': ', {{ problem }},
-        {{ dbt_cdc._literal(': ' ~ (advice or dbt_cdc._bad_record_advice())) }}
+        {{ dbt_cdc._literal(dbt_cdc._advice(advice or dbt_cdc._bad_record_advice())) }}
     )
 {%- endmacro %}

@@ -24,7 +24,7 @@
             then raise_error(concat(
                 'CDC 313: fn_cdc_map_time_to_lsn: relational_operator \'',
                 coalesce(relational_operator, 'NULL'), {{ dbt_cdc._literal(
-                    "' is unknown: give '" ~ operators | join("' or '") ~ "'") }}))
+                    "' is unknown" ~ dbt_cdc._advice("give '" ~ operators | join("' or '") ~ "'")) }}))
         {%- for word, aggregate, comparison in [('largest', 'max', '<'), ('smallest', 'min', '>')] %}
         when lower(trim(relational_operator)) like '{{ word }}%' then (
             select {{ aggregate }}(struct(tran_end_time, start_lsn)).start_lsn
@@ -45,7 +45,7 @@
     case
         when lsn is not null and {{ dbt_cdc._normalized_lsn_sql('lsn') }} is null
             then raise_error(concat('CDC 313: fn_cdc_map_lsn_to_time: \'', lsn,
-                '\' is not an LSN: give 0x and 20 hexadecimal digits'))
+                {{ dbt_cdc._literal("' is not an LSN" ~ dbt_cdc._advice('give 0x and 20 hexadecimal digits')) }}))
         else (
             select max(tran_end_time) from {{ dbt_cdc._state_relation('lsn_time_mapping') }}
             where
@@ -65,9 +65,10 @@
     case
         when lsn is null then null
         when not lsn rlike '^0[xX][0-9a-fA-F]{20}$' then raise_error(concat(
-            'CDC 313: {{ name }}: \'', lsn, '\' is not an LSN: give 0x and 20 hexadecimal digits'))
-        when upper(lsn) = upper('{{ last }}') then raise_error(
-            'CDC 313: {{ name }} of {{ last }} leaves the range of LSNs: there is none after it')
+            'CDC 313: {{ name }}: \'', lsn,
+            {{ dbt_cdc._literal("' is not an LSN" ~ dbt_cdc._advice('give 0x and 20 hexadecimal digits')) }}))
+        when upper(lsn) = upper('{{ last }}') then raise_error({{ dbt_cdc._literal(
+            dbt_cdc._error_text(313, name ~ ' of ' ~ last ~ ' leaves the range of LSNs', 'there is none after it')) }})
         else concat(
             '0x',
             lpad(hex({{ high }} + {% if step == 1 -%}

@@ -9,7 +9,8 @@
         when {{ place }} is null or {{ mask }} is null then null
         when unhex(substr({{ mask }}, 3)) is null or lower(substr({{ mask }}, 1, 2)) <> '0x'
             then cast(raise_error(concat('CDC 313: is_bit_set: \'', {{ mask }},
-                '\' is not an update mask: give 0x and two hexadecimal digits a byte')) as boolean)
+                {{ dbt_cdc._literal("' is not an update mask"
+                    ~ dbt_cdc._advice('give 0x and two hexadecimal digits a byte')) }})) as boolean)
         when {{ place }} < 1 or {{ place }} > 4 * (length({{ mask }}) - 2) then false
         else instr('123456789ABCDEF', upper(substr(
             {{ mask }}, length({{ mask }}) - cast(({{ place }} - 1) div 4 as int), 1

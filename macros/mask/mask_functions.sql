@@ -34,7 +34,8 @@
             raise_error(concat(
                 'CDC 22918: capture instance \'', coalesce(capture_instance_name, 'NULL'),
                 '\' does not exist or does not capture a column \'',
-                coalesce(captured_column, 'NULL'), '\': see captured_columns'
+                coalesce(captured_column, 'NULL'),
+                {{ dbt_cdc._literal("'" ~ dbt_cdc._advice('take one of captured_columns')) }}
             ))
         ),
         update_mask

@@ -37,8 +37,8 @@
     when {{ window.to_lsn }} > high_end then raise_error(concat(
         'CDC 313: to_lsn ', {{ window.to_lsn }}, ' is above the high end ', high_end,
         {{ dbt_cdc._literal(' of capture instance ' ~ window.capture_instance
-            ~ ': it is not published yet; end at or before the high end (get_max_lsn), or '
-            ~ 'run dbt first') }}))
+            ~ dbt_cdc._advice('it is not published yet; end at or before the high end (get_max_lsn), or '
+            ~ 'run dbt first')) }}))
 {%- endmacro %}
 
 
@@ -46,8 +46,8 @@
     when {{ window.from_lsn }} < low_end then raise_error(concat(
         'CDC 313: from_lsn ', {{ window.from_lsn }}, ' is below the low end ', low_end,
         {{ dbt_cdc._literal(' of capture instance ' ~ window.capture_instance
-            ~ ': older changes were removed or never captured; start at or after the low '
-            ~ 'end (get_min_lsn), or load the table anew') }}))
+            ~ dbt_cdc._advice('older changes were removed or never captured; start at or after the low '
+            ~ 'end (get_min_lsn), or load the table anew')) }}))
 {%- endmacro %}
 
 
@@ -56,17 +56,17 @@
     {%- set instance = ' of capture instance ' ~ window.capture_instance -%}
     when {{ window.start_time }} > {{ window.end_time }} then raise_error(concat(
         'CDC 313: start_time ', {{ window.start_time }}, ' is after end_time ', {{ window.end_time }},
-        ': give the earlier one first'))
+        {{ dbt_cdc._literal(dbt_cdc._advice('give the earlier one first')) }}))
     when {{ window.start_time }} < low_time then raise_error(concat(
         'CDC 313: start_time ', {{ window.start_time }}, ' is before ', low_time,
         {{ dbt_cdc._literal(', the time of the low end' ~ instance
-            ~ ': older changes were removed or never captured; start at or after it, or give NULL '
-            ~ 'to start at the low end') }}))
+            ~ dbt_cdc._advice('older changes were removed or never captured; start at or after it, or '
+            ~ 'give NULL to start at the low end')) }}))
     when {{ window.end_time }} > high_time then raise_error(concat(
         'CDC 313: end_time ', {{ window.end_time }}, ' is after ', high_time,
         {{ dbt_cdc._literal(', the time of the high end' ~ instance
-            ~ ': later changes are not published yet; end at or before it, give NULL to end at the '
-            ~ 'high end, or run dbt first') }}))
+            ~ dbt_cdc._advice('later changes are not published yet; end at or before it, give NULL to '
+            ~ 'end at the high end, or run dbt first')) }}))
     {%- if not window.option_sql %}
     {{ dbt_cdc._low_end_check(window) }}
     {%- endif %}
@@ -76,19 +76,19 @@
 {#- What a macro checks while it compiles, a persistent function checks in its query. -#}
 {% macro _argument_checks(window) -%}
     {%- for argument in ['from_lsn', 'to_lsn'] if not window.by_time %}
-    when {{ argument }} is null then raise_error(
-        'CDC 313: {{ argument }} is NULL: give an LSN: 0x and 20 hexadecimal digits')
+    when {{ argument }} is null then raise_error({{ dbt_cdc._literal(dbt_cdc._error_text(
+        313, argument ~ ' is NULL', 'give an LSN: 0x and 20 hexadecimal digits')) }})
     when {{ window[argument] }} is null then raise_error(concat(
         'CDC 313: {{ argument }} \'', {{ argument }},
-        '\' is not an LSN: give 0x and 20 hexadecimal digits'))
+        {{ dbt_cdc._literal("' is not an LSN" ~ dbt_cdc._advice('give 0x and 20 hexadecimal digits')) }}))
     {%- endfor %}
     when {{ window.option_sql }} is null or {{ window.option_sql }} not in (
         '{{ window.options | join("', '") }}') then raise_error(concat(
         'CDC 313: row_filter_option \'', coalesce(row_filter_option, 'NULL'),
-        {{ dbt_cdc._literal("' is unknown: give '" ~ window.options | join("' or '") ~ "'") }}))
+        {{ dbt_cdc._literal("' is unknown" ~ dbt_cdc._advice("give '" ~ window.options | join("' or '") ~ "'")) }}))
     {%- if not window.by_time %}
     when {{ window.from_lsn }} > {{ window.to_lsn }} then raise_error(concat(
         'CDC 313: from_lsn ', {{ window.from_lsn }}, ' is above to_lsn ', {{ window.to_lsn }},
-        ': give the lower end first'))
+        {{ dbt_cdc._literal(dbt_cdc._advice('give the lower end first')) }}))
     {%- endif %}
 {%- endmacro %}

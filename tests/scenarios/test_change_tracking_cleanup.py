@@ -19,7 +19,10 @@ ITEMS, NOTES = (
     for name in ("items", "notes")
 )
 TABLES = [ITEMS, NOTES]
-FAILED = "CDC 22123: the rows could not be removed"
+FAILED = (
+    "CDC 22123: the rows could not be removed: the next cleanup tries again"
+    " (dbt_cdc/docs/errors.md)"
+)
 START = datetime(2024, 5, 1, tzinfo=UTC)
 
 
