@@ -1,6 +1,7 @@
 """`make report`: the state of capture as one HTML page, for a browser or a ticket.
 
-    report.py [--output FILE] [--sessions N] [--project-dir DIR] [options of dbt, as --target]
+    report.py [--output FILE] [--max-minutes N] [--sessions N] [--docs URL] [--project-dir DIR]
+              [options of dbt, as --target]
 
 The page needs no network and no script. What it shows is asked through dbt, by the macro
 `_report_data`, so any target does.
@@ -27,6 +28,8 @@ from report_parts import (
     verdict,
 )
 
+DOCS = (Path(__file__).resolve().parents[1] / "docs").as_uri()
+
 
 def read_data(dbt: Dbt, sessions: int) -> Data:
     """What the page shows; raises RuntimeError with the reason where dbt fails."""
@@ -38,8 +41,11 @@ def read_data(dbt: Dbt, sessions: int) -> Data:
     return data
 
 
-def make_page(data: Data) -> str:
-    """The page. Its order is the reader's: is anything wrong, how far is it, what has happened."""
+def make_page(data: Data, max_minutes: int = 60, docs: str = DOCS) -> str:
+    """The page. Its order is the reader's: is anything wrong, how far is it, what has happened.
+
+    A scan or a consumer is late after `max_minutes`; `docs` is where the links of problems lead.
+    """
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent),
         autoescape=True,
@@ -51,7 +57,8 @@ def make_page(data: Data) -> str:
         schema=data["schema"],
         made=data["made"][:19],
         target=data["target"],
-        **verdict(data),
+        docs=docs.rstrip("/"),
+        **verdict(data, max_minutes * 60),
         facts=facts(data),
         **scan_parts(data),
         **table_parts(data),
@@ -69,6 +76,11 @@ def parse_arguments() -> tuple[argparse.Namespace, list[str]]:
     parser.add_argument(
         "--sessions", type=int, default=2000, help="the last scans shown (%(default)s)"
     )
+    parser.add_argument(
+        "--max-minutes", type=int, default=60,
+        help="the longest time without a scan, and behind for a consumer (%(default)s)",
+    )  # fmt: skip
+    parser.add_argument("--docs", default=DOCS, help="where links lead (docs/ of this package)")
     return parser.parse_known_args()
 
 
@@ -78,7 +90,8 @@ def main() -> int:
     output = options.output.resolve() if options.output else Path("target/cdc_report.html")
     os.chdir(options.project_dir)  # dbt and the embedded Spark take relative folders from here
     try:
-        page = make_page(read_data(Dbt(dbt_options), options.sessions))
+        data = read_data(Dbt(dbt_options), options.sessions)
+        page = make_page(data, options.max_minutes, options.docs)
     except RuntimeError as error:
         print(f"report: {error}", file=sys.stderr)
         return 1

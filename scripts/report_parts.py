@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from itertools import takewhile
@@ -21,19 +22,26 @@ PARAMETERS = {
 UNITS = {"pollinginterval": " s", "retention": " minutes", "threshold": " rows"}
 
 
-def verdict(data: Data) -> Data:
-    """Whether anything is wrong, and what; beside that what is good to know."""
-    problems, notes = find_problems(data), find_notes(data)
+def verdict(data: Data, longest: int) -> Data:
+    """Whether anything is wrong, or late by more than `longest` seconds; beside that what is
+    good to know."""
+    problems, delays = find_problems(data, longest), find_delays(data, longest)
+    notes = find_notes(data)
     if is_empty(data):
         status, text = "nothing", "Nothing is captured here yet."
         notes = ["The first dbt run with a change table makes the tables that this page reads."]
     elif problems:
         status, text = "wrong", f"{counted(len(problems), 'problem')}:"
+    elif delays:
+        status, text = "late", f"{counted(len(delays), 'delay')}:"
     else:
         has_ended = any(row["end_time"] for row in scans(data))
         last = "The last scan succeeded." if has_ended else "No scan has ended yet."
         status, text = "well", f"Nothing is wrong. {last}"
-    return {"status": status, "verdict": text, "problems": problems, "notes": notes}
+    return {
+        "status": status, "verdict": text, "problems": problems,
+        "delays": delays if status != "nothing" else [], "notes": notes,
+    }  # fmt: skip
 
 
 def is_empty(data: Data) -> bool:
@@ -41,7 +49,7 @@ def is_empty(data: Data) -> bool:
     return not (data["tables"] or data["sessions"] or data["errors"])
 
 
-def find_problems(data: Data) -> list[str]:
+def find_problems(data: Data, longest: int) -> list[Data]:
     """What somebody has to do something about, in plain words."""
     made, found = at(data["made"]), []
     ended = [row for row in scans(data) if row["end_time"]]
@@ -55,33 +63,88 @@ def find_problems(data: Data) -> list[str]:
             (e["error_message"] for e in errors if e["session_id"] == failing[0]["session_id"]),
             f"in phase {failing[0]['scan_phase']}",
         )
-        found.append(f"{text} {short(failing[-1]['end_time'])}: {message}")
+        text = f"{text} {short(failing[-1]['end_time'])}: {message}"
+        found.append(trouble(text, page_of_error(message)))
     elif ended and ended[-1]["scan_phase"] != "Done":
-        found.append(
+        found.append(trouble(
             "The last scan did not capture all change tables; its window stays open until a run "
-            "takes the others."
-        )
+            "takes the others.", "jobs.md#schedulers",
+        ))  # fmt: skip
+    last, allowed = last_sign(data), max(longest, polling(data))
+    if last and (made - at(last)).total_seconds() > allowed:
+        found.append(trouble(
+            f"No scan has run since {short(last)}, {since(data, last)}; one is due every "
+            f"{span(allowed)}. Does the capture job run?", "jobs.md",
+        ))  # fmt: skip
     for row in scans(data):
         if not row["end_time"] and made - at(row["start_time"]) > LONGEST_SCAN:
-            found.append(
+            found.append(trouble(
                 f"A scan began at {short(row['start_time'])} and has not ended: it was killed or "
-                "hangs. The next run finishes its window."
-            )
+                "hangs. The next run finishes its window.", "monitoring.md",
+            ))  # fmt: skip
     missing = [row["change_table"] for row in data["tables"] if not row["is_there"]]
     if missing:
-        found.append(f"{change_tables(missing)} not there: {names(missing)}.")
+        text = f"{change_tables(missing)} not there: {names(missing)}."
+        found.append(trouble(text, "errors.md#cdc-22981"))
     stale = sorted({row["consumer"] for row in data["consumers"] if row["is_stale"]})
     if stale:
         text = "Changes that consumers have not read are gone"
-        found.append(f"{text}: {names(stale)}. reset_consumer starts them over.")
+        text = f"{text}: {names(stale)}. reset_consumer starts them over."
+        found.append(trouble(text, "starting-over.md"))
     limit = retention(data)
     over = [row["capture_instance"] for row in data["tables"] if is_over(row, limit)]
     if over:
-        found.append(
+        found.append(trouble(
             f"{change_tables(over, 'holds', 'hold')} over {span(GRACE)} more than the retention of "
-            f"{span(limit)}: {names(over)}. Has the cleanup job run?"
-        )
+            f"{span(limit)}: {names(over)}. Has the cleanup job run?", "retention.md",
+        ))  # fmt: skip
     return found
+
+
+def find_delays(data: Data, longest: int) -> list[Data]:
+    """What may be as it should be, or the first sign that it is not."""
+    found, limit = [], retention(data)
+    ends = [row["high_time"] for row in data["tables"] if row["high_time"]]
+    if ends and limit and (at(data["made"]) - at(max(ends))).total_seconds() > limit:
+        found.append(trouble(
+            f"The last published commit is of {short(max(ends))}, {since(data, max(ends))}: longer "
+            f"than the retention of {span(limit)}. Is the log still landed?", "log.md",
+        ))  # fmt: skip
+    behind = [
+        row
+        for row in data["consumers"]
+        if row["lag_transactions"] and (row["lag_seconds"] or 0) > longest and not row["is_stale"]
+    ]
+    if behind:
+        late = sorted({row["consumer"] for row in behind})
+        most = max(row["lag_seconds"] for row in behind)
+        found.append(trouble(
+            f"{counted(len(late), 'consumer')} more than {span(longest)} behind what is published, "
+            f"{span(most)} at most: {names(late)}. dbt run takes what they lack.", "replica.md",
+        ))  # fmt: skip
+    return found
+
+
+def trouble(text: str, page: str) -> Data:
+    """What is wrong, and the page of docs/ that says what to do."""
+    return {"text": text, "page": page}
+
+
+def page_of_error(message: str | None) -> str:
+    """Where an error's number is explained."""
+    number_ = re.match(r"CDC (\d+): ", message or "")
+    return f"errors.md#cdc-{number_[1]}" if number_ else "monitoring.md"
+
+
+def last_sign(data: Data) -> str | None:
+    """When a scan ended, or the one that runs began."""
+    return max((row["end_time"] or row["start_time"] for row in scans(data)), default=None)
+
+
+def polling(data: Data) -> int:
+    """Seconds that the capture job pauses; 0 without one."""
+    jobs = [job for job in data["jobs"] if job["job_type"] == "capture"]
+    return jobs[0]["pollinginterval"] if jobs else 0
 
 
 def find_notes(data: Data) -> list[str]:
@@ -334,6 +397,7 @@ def error_parts(data: Data) -> Data:
                 "phase": error["phase"],
                 "number": error["error_number"] or "–",
                 "message": error["error_message"],
+                "page": page_of_error(error["error_message"]),
             }
             for error in errors
         ],

@@ -37,6 +37,8 @@ STYLE = {
     "xtick.color": "#333333",
     "ytick.color": "#333333",
 }
+# What the page has names for.
+PAGE_COLOURS = {"#333333": "ink", "#777777": "soft", "#e3e3e3": "line", "#9cc9e3": "range"}
 MOST_POINTS = 300  # more are drawn as ranges
 MOST_BARS, FEWEST_BARS = 96, 15
 MINUTE, HOUR, DAY = 60, 3600, 86400
@@ -203,8 +205,8 @@ def per_day(days: dict[datetime, int], name: str) -> str:
 def svg(draw: Callable[[Axes], None], name: str, height: float = 2.3) -> str:
     """What `draw` draws, `height` inches high, under the name of its values."""
     with rc_context(STYLE):
-        figure = Figure(figsize=(10, height))
-        axes = figure.subplots()
+        figure = Figure(figsize=(10, height), facecolor="none")
+        axes = figure.subplots(subplot_kw={"facecolor": "none"})
         figure.subplots_adjust(0.075, 0.5 / height, 0.97, 1 - 0.4 / height)
         axes.yaxis.set_major_locator(ticker.MaxNLocator(5, integer=True))
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:,g}")
@@ -218,6 +220,9 @@ def svg(draw: Callable[[Axes], None], name: str, height: float = 2.3) -> str:
 
 
 def embeddable(text: str) -> str:
-    """An SVG file as a part of HTML: without prolog, metadata and ids that every plot has."""
+    """An SVG file as a part of HTML: in the page's colours, without prolog, metadata and ids that
+    every plot has."""
     text = re.sub(r"<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.DOTALL)
+    for colour, name in PAGE_COLOURS.items():
+        text = re.sub(colour, f"var(--{name})", text, flags=re.IGNORECASE)
     return re.sub(r'<g id="\w+">', "<g>", text)

@@ -239,9 +239,116 @@ def test_a_scan_that_hangs(report: ModuleType) -> None:
     assert "A scan began at 2026-07-01 12:00:20 and has not ended" in text
 
 
+def state_of(page: str) -> tuple[str, str]:
+    """The colour of a page, and what it says first."""
+    ((colour, body),) = re.findall(r'<section class="status (\w+)".*?>(.*?)</section>', page, re.S)
+    return colour, text_of(body)
+
+
+@pytest.mark.parametrize(
+    ("hours", "minutes", "colour"), [(0.9, 60, "well"), (2, 60, "wrong"), (2, 180, "well")]
+)
+def test_no_scan_for_longer_than_allowed(
+    report: ModuleType, hours: float, minutes: int, colour: str
+) -> None:
+    made = str(NOON + timedelta(hours=hours))
+    page = report.make_page(made_up([session(1)], made=made), minutes)
+    found, text = state_of(page)
+    assert found == colour
+    said = (
+        "1 problem: No scan has run since 2026-07-01 12:00:13, 1\xa0h\xa059\xa0min ago; one is due"
+    )
+    assert (said.replace("\xa0", " ") in text.replace("\xa0", " ")) == (colour == "wrong")
+    assert page.startswith("<!doctype html>") and ("<title>Wrong: " in page) == (colour == "wrong")
+
+
+def test_a_pause_of_the_job_is_allowed(report: ModuleType) -> None:
+    data = made_up([session(1)], made=str(NOON + timedelta(hours=2)))
+    data["jobs"][0]["pollinginterval"] = 4 * 3600
+    assert state_of(report.make_page(data))[0] == "well"
+    data["made"] = str(NOON + timedelta(hours=5))
+    assert "one is due every 4\xa0h" in report.make_page(data)
+
+
+def test_a_scan_that_runs_is_a_sign_of_life(report: ModuleType) -> None:
+    going = session(700, end_time=None)
+    data = made_up([session(1), going], made=str(NOON + timedelta(hours=2)))
+    assert state_of(report.make_page(data))[0] == "well"
+
+
+def test_scans_run_and_no_commit_comes(report: ModuleType) -> None:
+    made = NOON + timedelta(days=4)
+    late = [change_table("dbo_t0", low_time=str(NOON)), change_table("dbo_t1", low_time=str(NOON))]
+    scans = [session(1), quiet_session(4 * 8640 - 2, 9)]
+    data = made_up(scans, made=str(made)) | {"tables": late}
+    colour, text = state_of(report.make_page(data))
+    assert colour == "late"
+    assert "1 delay: The last published commit is of 2026-07-01 12:00:00, 4\xa0d ago".replace(
+        "\xa0", " "
+    ) in text.replace("\xa0", " ")
+    no_job = data | {"jobs": data["jobs"][:1]}
+    assert state_of(report.make_page(no_job))[0] == "well"
+
+
+def test_a_consumer_that_is_behind(report: ModuleType) -> None:
+    rows = [consumer(f"c{n}", lag_seconds=4000 + n, lag_transactions=5) for n in range(2)]
+    rows.append(consumer("quiet", lag_seconds=9000))  # nothing waits for it
+    colour, text = state_of(report.make_page(made_up([session(1)], consumers=rows)))
+    assert colour == "late"
+    assert "2 consumers more than 1\xa0h behind".replace("\xa0", " ") in text.replace("\xa0", " ")
+    assert "c0, c1. dbt run" in text
+    behind = made_up([failed_session(1)], consumers=rows)
+    colour, text = state_of(report.make_page(behind))
+    assert colour == "wrong" and "Also late: 2 consumers" in text
+    assert state_of(report.make_page(behind | {"sessions": [session(1)]}, 120))[0] == "well"
+
+
+def test_each_problem_links_to_a_page_that_there_is(report: ModuleType) -> None:
+    """All kinds of problems at once; each page, and each heading in it, exists."""
+    tables = [
+        change_table("dbo_old", low_time=str(NOON - timedelta(days=6))),
+        change_table("dbo_gone", is_there=False, row_count=None, bytes=None, files=None),
+    ]
+    rows = [
+        consumer("late", is_stale=True),
+        consumer("behind", lag_seconds=90000, lag_transactions=5),
+    ]
+    errors = [error(2, "CDC 22859: x"), error(1, "Java heap space", error_number=None)]
+    days = [{"entry_day": "2026-07-01", "error_count": 2}]
+    for last in (failed_session(2), session(2, scan_phase="Second scan")):
+        hung = session(3, end_time=None)
+        data = made_up(
+            [last, hung], made=str(NOON + timedelta(days=9)), consumers=rows, errors=errors,
+            error_days=days,
+        )  # fmt: skip
+        page = report.make_page(data | {"tables": tables}, docs="https://docs.example/cdc/")
+        links = re.findall(r'<li>[^<]* <a href="([^"]*)">', page)
+        assert len(links) == 8
+        for link in re.findall(r'href="https://docs.example/cdc/([^"]*)"', page):
+            path, _, heading = link.partition("#")
+            text = (PACKAGE / "docs" / path).read_text(encoding="utf-8")
+            headings = re.findall(r"^#+ (.*)$", text, re.M)
+            assert not heading or heading in {h.lower().replace(" ", "-") for h in headings}
+    assert report.DOCS.endswith("/docs") and report.DOCS in report.make_page(data)
+
+
+def test_light_and_dark(report: ModuleType) -> None:
+    """Each name of a colour has a value for both, and plots have no ink of their own."""
+    errors, days = [error(1, "x")], [{"entry_day": "2026-07-01", "error_count": 1}]
+    page = report.make_page(made_up([session(1)], errors=errors, error_days=days))
+    style = page.split("</style>")[0]
+    light, dark = (dict(re.findall(r"(--[\w-]+): (#\w+)", part)) for part in (
+        style.split("@media screen")[0], style.split("@media screen")[1].split("\n}\n")[0]
+    ))  # fmt: skip
+    assert light.keys() == dark.keys() >= set(re.findall(r"var\((--[\w-]+)\)", page))
+    assert all(light[name] != dark[name] for name in light)
+    for svg in re.findall(r"<svg.*?</svg>", page, flags=re.DOTALL):
+        assert not re.findall(r"#(?:333333|777777|e3e3e3|ffffff)\b", svg, re.I)
+
+
 def test_nothing_on_the_page_needs_a_network(report: ModuleType) -> None:
     page = report.make_page(made_up([session(1)]))
-    assert not re.findall(r"(?:src|href)=\"(?!#)|url\((?!#)|@import", page)
+    assert not re.findall(r"(?:src|href)=\"(?!#|file:///)|url\((?!#)|@import", page)
 
 
 ITEMS = CaptureInstance("dbo", "items", "dbo_items", (("id", "int"),), ("id",))
