@@ -50,12 +50,12 @@
 
 
 {#- An instance that no run has published yet is an error where its query would run: the bounds that check
-    the query do not know it. -#}
+    the query do not know it, or have no high end of it (a first run that died). -#}
 {% macro _check_published(instance, mapping) %}
     {% set name = instance.name | lower %}
     {% if dbt_cdc._is_asked()
         and name not in dbt_cdc._resolved_consumer().get('intervals', {})
-        and name not in dbt_cdc._published_state(mapping).intervals %}
+        and not dbt_cdc._published_state(mapping).intervals.get(name, {}).high_end %}
         {% do exceptions.raise_compiler_error(dbt_cdc._unpublished_text(instance.name)) %}
     {% endif %}
 {% endmacro %}

@@ -11,11 +11,11 @@
     where
         capture_instance = {{ dbt_cdc._literal(window.capture_instance) }}
         and case
+            when high_end is null then raise_error({{ dbt_cdc._literal(
+                dbt_cdc._unpublished_text(window.capture_instance)) }})
             {%- if window.option_sql %}
             {{ dbt_cdc._indent(dbt_cdc._argument_checks(window), 8) }}
             {%- endif %}
-            when high_end is null then raise_error({{ dbt_cdc._literal(
-                dbt_cdc._unpublished_text(window.capture_instance)) }})
             {{ dbt_cdc._indent(
                 dbt_cdc._time_checks(window) if window.by_time else dbt_cdc._lsn_checks(window), 8) }}
             else false
@@ -27,7 +27,7 @@
 {% macro _unpublished_text(capture_instance) %}
     {% do return(dbt_cdc._error_text(
         313, 'nothing is published yet for capture instance ' ~ capture_instance,
-        'run dbt until the log holds a commit'
+        'dbt run --select +lsn_time_mapping captures and publishes, once the log holds a commit'
     )) %}
 {% endmacro %}
 

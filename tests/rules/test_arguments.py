@@ -5,7 +5,7 @@ only the published bounds can tell is an error of the query: tests/scenarios/tes
 from __future__ import annotations
 
 import pytest
-from shop import HIGH, LOW, Shop, first_line
+from shop import HIGH, LOW, Shop, first_line, published
 
 WINDOW = f"'{LOW}', '{HIGH}'"
 MASK = "\"'0x01'\""
@@ -104,3 +104,26 @@ def errors(shop: Shop) -> list[str]:
 def test_an_argument_that_is_wrong(errors: list[str], number: int) -> None:
     code, _, part = CASES[number][1].partition(": ")
     assert f"{code}: " in errors[number] and part in errors[number]
+
+
+@pytest.mark.parametrize("rows", [[], published()], ids=["nothing", "announced"])
+def test_before_the_first_publication(shop: Shop, rows: list[dict[str, str]]) -> None:
+    """Also where a first run died after it had announced its instances; README's own example."""
+    intervals = [{**row, "high_end": None, "high_time": None} for row in rows]
+    low, high = "dbt_cdc.get_min_lsn('dbo_items')", "dbt_cdc.get_max_lsn()"
+    asked = [
+        *(f"get_{kind}_changes('dbo_items', {low}, {high})" for kind in ("all", "net")),
+        "all_changes_between('dbo_items')",
+    ]
+    found = shop.errors(
+        {
+            f"early_{n}.sql": f"select * from {{{{ dbt_cdc.{call} }}}}"
+            for n, call in enumerate(asked)
+        },
+        answer={r"^select [^()]*\bhigh_end\b.* from \S*validity_intervals": intervals},
+    )
+    for n in range(len(asked)):
+        assert first_line(found[f"early_{n}"]).startswith(
+            "CDC 313: nothing is published yet for capture instance dbo_items: dbt run --select "
+            "+lsn_time_mapping captures and publishes"
+        )

@@ -172,3 +172,19 @@ def test_of_an_instance_that_no_run_has_published(story: Capture) -> None:
     for name in ("dbo_fresh_ct.sql", "fresh.yml", "early.sql"):
         (story.project.folder / "models" / name).unlink()
     assert "CDC 313: nothing is published yet for capture instance dbo_fresh" in result.output
+
+
+def test_of_functions_before_the_publication_that_makes_them_has_ended(story: Capture) -> None:
+    """The view has their instance, without a high end; that comes before NULL arguments."""
+    view = story.sql("select * from {schema}.validity_intervals")
+    story.sql("create table {schema}.kept using delta as select * from {schema}.validity_intervals")
+    columns = ", ".join(
+        "cast(null as string) as high_end" if name == "high_end" else name
+        for name in view[0].__fields__
+    )
+    story.sql(f"alter view {{schema}}.validity_intervals as select {columns} from {{schema}}.kept")
+    problem = "CDC 313: nothing is published yet for capture instance dbo_items: dbt run"
+    for kind in ("all", "net"):
+        with pytest.raises(Exception, match=problem):
+            story.call(f"fn_cdc_get_{kind}_changes_dbo_items", None, None, "all")
+    story.sql("alter view {schema}.validity_intervals as select * from {schema}.kept")

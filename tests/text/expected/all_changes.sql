@@ -27,7 +27,7 @@ select * from (
         where
             capture_instance = 'dbo_orders'
             and case
-                when high_end is null then raise_error('CDC 313: nothing is published yet for capture instance dbo_orders: run dbt until the log holds a commit (dbt_cdc/docs/errors.md)')
+                when high_end is null then raise_error('CDC 313: nothing is published yet for capture instance dbo_orders: dbt run --select +lsn_time_mapping captures and publishes, once the log holds a commit (dbt_cdc/docs/errors.md)')
                 when '0x00000000000000000001' < low_end then raise_error(concat(
                     'CDC 313: from_lsn ', '0x00000000000000000001', ' is below the low end ', low_end,
                     ' of capture instance dbo_orders: older changes were removed or never captured; start at or after the low end (get_min_lsn), or load the table anew (dbt_cdc/docs/errors.md)'))

@@ -1,0 +1,57 @@
+"""docs/install.md names what this repository itself is made with."""
+
+from __future__ import annotations
+
+import re
+
+import yaml
+from harness import PACKAGE
+
+PAGE = (PACKAGE / "docs" / "install.md").read_text(encoding="utf-8")
+# Where a project of one's own lies elsewhere, and what only this repository sets by variables.
+OTHERS = (
+    "spark.jars.packages", "spark.jars.excludes", "spark.driver.extraJavaOptions",
+    "spark.sql.warehouse.dir", "spark.sql.codegen.wholeStage", "spark.sql.codegen.factoryMode",
+    "spark.sql.adaptive.enabled",
+)  # fmt: skip
+
+
+def files() -> dict[str, str]:
+    """The files that the page shows, by their paths."""
+    return dict(re.findall(r"^```\w+\n(?:#|--) (\S+\.(?:yml|sql))\n(.*?)^```", PAGE, re.M | re.S))
+
+
+def settings(profiles: str, name: str) -> dict[str, str]:
+    """What an embedded Spark is given."""
+    return yaml.safe_load(profiles)[name]["outputs"]["embedded"]["server_side_parameters"]
+
+
+def test_python_packages() -> None:
+    pinned = re.findall(
+        r'"([\w-]+(?:\[\w+\])?)==([\d.]+)"', (PACKAGE / "pyproject.toml").read_text("utf-8")
+    )
+    versions = dict(pinned)
+    installed = dict(re.findall(r"'([\w-]+(?:\[\w+\])?)==([\d.]+)'", PAGE))
+    assert installed.keys() == {"dbt-core", "dbt-spark[session]", "pyspark"}
+    assert installed == {name: versions[name] for name in installed}
+    assert (
+        f"| `matplotlib`, `apscheduler` | {versions['matplotlib']}, {versions['apscheduler']} |"
+        in PAGE
+    )
+
+
+def test_the_profile() -> None:
+    shown = settings(files()["profiles.yml"], "shop")
+    own = settings((PACKAGE / "profiles" / "profiles.yml").read_text("utf-8"), "dbt_cdc")
+    assert {n: v for n, v in shown.items() if n not in OTHERS} == {
+        n: v for n, v in own.items() if n not in OTHERS
+    }
+    jars = (PACKAGE / "scripts" / "fetch_jars.py").read_text("utf-8")
+    assert f'PACKAGES = "{shown["spark.jars.packages"]}"' in jars
+    excluded = ", ".join(f'"{name}"' for name in shown["spark.jars.excludes"].split(","))
+    assert f"EXCLUDED = ({excluded})" in jars
+    options = shown["spark.driver.extraJavaOptions"].split()
+    assert all(isinstance(value, str) for value in shown.values())
+    assert [o for o in options if o.startswith("-XX")] == [
+        "-XX:ReservedCodeCacheSize=240m", "-XX:TieredStopAtLevel=1"
+    ]  # fmt: skip

@@ -1,0 +1,48 @@
+"""docs/install.md, executed as it stands: a folder of its own, dbt as a process, its Spark."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from harness import PACKAGE
+
+pytestmark = pytest.mark.soak
+
+PAGES = [(PACKAGE / "docs" / name).read_text(encoding="utf-8") for name in ("install.md", "log.md")]
+SHOWN = r"^```\w+\n(?:#|--) (\S+\.(?:yml|sql))\n(.*?)^```"
+
+
+def test_a_project_elsewhere(tmp_path: Path) -> None:
+    shop = tmp_path / "shop"
+    files = dict(re.findall(SHOWN, PAGES[0], re.M | re.S))
+    files |= {n: t for n, t in re.findall(SHOWN, PAGES[1], re.M | re.S) if n == "models/my_log.sql"}
+    for name, text in files.items():
+        (shop / name).parent.mkdir(parents=True, exist_ok=True)
+        (shop / name).write_text(text.replace("../dbt_cdc", str(PACKAGE)), encoding="utf-8")
+    (commands,) = re.findall(r"^```\n(dbt deps\n.*?)^```", PAGES[0], re.M | re.S)
+    path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
+    done = subprocess.run(
+        ["bash", "-ec", commands], cwd=shop, env={"PATH": path, "HOME": str(Path.home())},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    (said,) = re.findall(r"^```\n(cdc: scan window.*?)^```", PAGES[0], re.M | re.S)
+    for line in said.splitlines():
+        assert line in done.stdout
+    assert "Completed successfully" in done.stdout
+    assert "__$operation" in done.stdout  # what dbt show shows
+    # quiet: beside what Spark resolves, a warning of its vector module, which not each Java gives
+    lines = [x for x in done.stderr.splitlines() if not re.match(r"\s|:: |Ivy |The jars |io\.", x)]
+    assert [
+        x for x in lines if not x.startswith(("WARNING: Using incubator", "downloading "))
+    ] == []
+    assert sorted(x.name for x in shop.iterdir() if x.name.startswith(".")) == [
+        ".spark",
+        ".user.yml",
+    ]
+    shutil.rmtree(shop)
