@@ -41,10 +41,11 @@ def read_data(dbt: Dbt, sessions: int) -> Data:
     return data
 
 
-def make_page(data: Data, max_minutes: int = 60, docs: str = DOCS) -> str:
+def make_page(data: Data, max_minutes: int | None = None, docs: str = DOCS) -> str:
     """The page. Its order is the reader's: is anything wrong, how far is it, what has happened.
 
-    A scan or a consumer is late after `max_minutes`; `docs` is where the links of problems lead.
+    A scan or a consumer is late after `max_minutes`; without them a scan is by what its job or the
+    scans before say, a consumer after an hour. `docs` is where the links of problems lead.
     """
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent),
@@ -58,7 +59,7 @@ def make_page(data: Data, max_minutes: int = 60, docs: str = DOCS) -> str:
         made=data["made"][:19],
         target=data["target"],
         docs=docs.rstrip("/"),
-        **verdict(data, max_minutes * 60),
+        **verdict(data, max_minutes and max_minutes * 60),
         facts=facts(data),
         **scan_parts(data),
         **table_parts(data),
@@ -77,8 +78,9 @@ def parse_arguments() -> tuple[argparse.Namespace, list[str]]:
         "--sessions", type=int, default=2000, help="the last scans shown (%(default)s)"
     )
     parser.add_argument(
-        "--max-minutes", type=int, default=60,
-        help="the longest time without a scan, and behind for a consumer (%(default)s)",
+        "--max-minutes", type=int,
+        help="the longest time without a scan (the page says which, and why), and behind for a "
+        "consumer (60)",
     )  # fmt: skip
     parser.add_argument("--docs", default=DOCS, help="where links lead (docs/ of this package)")
     return parser.parse_known_args()

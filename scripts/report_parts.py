@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
-from itertools import takewhile
+from itertools import pairwise, takewhile
+from statistics import median
 from typing import Any
 
 from markupsafe import Markup
@@ -14,6 +15,8 @@ from report_words import at, counted, number, short, size, span
 
 Data = dict[str, Any]
 GRACE = 2880 * MINUTE  # beyond the retention, as in the data test within_retention
+LEAST = 60 * MINUTE  # a scan or a consumer is not late before
+LAST = 30  # scans that tell how often one runs
 LONGEST_SCAN = timedelta(minutes=60)  # as in the data test last_scan_succeeded
 PARAMETERS = {
     "capture": ("maxtrans", "maxscans", "continuous", "pollinginterval"),
@@ -22,10 +25,10 @@ PARAMETERS = {
 UNITS = {"pollinginterval": " s", "retention": " minutes", "threshold": " rows"}
 
 
-def verdict(data: Data, longest: int) -> Data:
-    """Whether anything is wrong, or late by more than `longest` seconds; beside that what is
-    good to know."""
-    problems, delays = find_problems(data, longest), find_delays(data, longest)
+def verdict(data: Data, longest: int | None) -> Data:
+    """Whether anything is wrong, or late by more than `longest` seconds, where they are given;
+    beside that what is good to know."""
+    problems, delays = find_problems(data, longest), find_delays(data, longest or LEAST)
     notes = find_notes(data)
     if is_empty(data):
         status, text = "nothing", "Nothing is captured here yet."
@@ -49,7 +52,7 @@ def is_empty(data: Data) -> bool:
     return not (data["tables"] or data["sessions"] or data["errors"])
 
 
-def find_problems(data: Data, longest: int) -> list[Data]:
+def find_problems(data: Data, longest: int | None) -> list[Data]:
     """What somebody has to do something about, in plain words."""
     made, found = at(data["made"]), []
     ended = [row for row in scans(data) if row["end_time"]]
@@ -70,11 +73,12 @@ def find_problems(data: Data, longest: int) -> list[Data]:
             "The last scan did not capture all change tables; its window stays open until a run "
             "takes the others.", "jobs.md#schedulers",
         ))  # fmt: skip
-    last, allowed = last_sign(data), max(longest, polling(data))
+    last = last_sign(data)
+    allowed, why = (longest, "--max-minutes") if longest else longest_pause(data)
     if last and (made - at(last)).total_seconds() > allowed:
         found.append(trouble(
-            f"No scan has run since {short(last)}, {since(data, last)}; one is due every "
-            f"{span(allowed)}. Does the capture job run?", "jobs.md",
+            f"No scan has run since {short(last)}, {since(data, last)}; the limit is "
+            f"{span(allowed)} ({why}). Does the capture job run?", "jobs.md",
         ))  # fmt: skip
     for row in scans(data):
         if not row["end_time"] and made - at(row["start_time"]) > LONGEST_SCAN:
@@ -141,10 +145,34 @@ def last_sign(data: Data) -> str | None:
     return max((row["end_time"] or row["start_time"] for row in scans(data)), default=None)
 
 
-def polling(data: Data) -> int:
-    """Seconds that the capture job pauses; 0 without one."""
-    jobs = [job for job in data["jobs"] if job["job_type"] == "capture"]
-    return jobs[0]["pollinginterval"] if jobs else 0
+def longest_pause(data: Data) -> tuple[float, str]:
+    """Seconds without a scan from which on it is late, and where they are from."""
+    polling = sum(
+        job["pollinginterval"]
+        for job in data["jobs"]
+        if job["job_type"] == "capture" and job["continuous"]
+    )
+    if 3 * polling > LEAST:
+        return 3 * polling, "three times the capture job's pollinginterval"
+    usual = usual_pause(data)
+    if 3 * usual > LEAST:
+        return 3 * usual, "three times the usual pause between the last scans"
+    return LEAST, "the default; --max-minutes gives another"
+
+
+def usual_pause(data: Data) -> float:
+    """The median of the seconds between the last scans; 0 where there are not two."""
+    # neither runs of some tables only, nor those that failed and were tried again
+    done = [row for row in scans(data) if row["scan_phase"] == "Done"][-LAST:]
+    pauses = [
+        (at(later["start_time"]) - at(earlier["end_time"])).total_seconds()
+        for earlier, later in pairwise(done)
+    ]
+    for row in done:  # successive scans that found nothing share a row
+        if (row["empty_scan_count"] or 0) > 1:
+            shared = (at(row["end_time"]) - at(row["start_time"])).total_seconds()
+            pauses.append(shared / (row["empty_scan_count"] - 1))
+    return median(pauses) if pauses else 0
 
 
 def find_notes(data: Data) -> list[str]:

@@ -246,28 +246,70 @@ def state_of(page: str) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("hours", "minutes", "colour"), [(0.9, 60, "well"), (2, 60, "wrong"), (2, 180, "well")]
+    ("hours", "minutes", "colour"),
+    [(0.9, None, "well"), (2, None, "wrong"), (2, 60, "wrong"), (2, 180, "well")],
 )
 def test_no_scan_for_longer_than_allowed(
-    report: ModuleType, hours: float, minutes: int, colour: str
+    report: ModuleType, hours: float, minutes: int | None, colour: str
 ) -> None:
     made = str(NOON + timedelta(hours=hours))
     page = report.make_page(made_up([session(1)], made=made), minutes)
     found, text = state_of(page)
     assert found == colour
     said = (
-        "1 problem: No scan has run since 2026-07-01 12:00:13, 1\xa0h\xa059\xa0min ago; one is due"
+        "1 problem: No scan has run since 2026-07-01 12:00:13, 1 h 59 min ago; the limit is 1 h "
+        f"({'--max-minutes' if minutes else 'the default'}"
     )
-    assert (said.replace("\xa0", " ") in text.replace("\xa0", " ")) == (colour == "wrong")
+    assert (said in text.replace("\xa0", " ")) == (colour == "wrong")
     assert page.startswith("<!doctype html>") and ("<title>Wrong: " in page) == (colour == "wrong")
 
 
+DAY = 8640  # numbers of sessions
+DAILY = [session(n * DAY) for n in range(4)]
+DEVELOPING = [session(n) for n in range(5)]
+
+
+@pytest.mark.parametrize(
+    "sessions",
+    [
+        DAILY,
+        [*DEVELOPING, *[session(n * DAY) for n in range(1, 40)]],
+        # four scans that found nothing share a row
+        [session(0), quiet_session(DAY, 4) | {"end_time": str(NOON + timedelta(days=4))}],
+        # failed ones are tried again at once, and a scheduler runs one table after the other
+        [*DAILY[:3], *[failed_session(2 * DAY + n) for n in range(1, 9)], DAILY[3]],
+        [*DAILY[:3], *[session(3 * DAY - n, scan_phase="Second scan") for n in range(9, 0, -1)],
+         DAILY[3]],
+    ],
+    ids=["daily", "developed, then daily", "found nothing", "failed", "table by table"],
+)  # fmt: skip
+def test_the_usual_pause_between_scans_is_allowed(
+    report: ModuleType, sessions: list[dict[str, Any]]
+) -> None:
+    def state(days: float, minutes: int | None = None) -> tuple[str, str]:
+        made = datetime.fromisoformat(sessions[-1]["end_time"]) + timedelta(days=days)
+        tables = [change_table("dbo_t0", low_time=str(made), high_time=str(made))]
+        data = made_up(sessions, made=str(made)) | {"tables": tables}
+        return state_of(report.make_page(data, minutes))
+
+    assert state(2.9)[0] == "well"
+    colour, text = state(3.1)
+    assert colour == "wrong" and text.startswith("1 problem: No scan has run since ")
+    assert "(three times the usual pause between the last scans)" in text
+    assert state(1.1, 1500)[0] == "wrong"
+
+
 def test_a_pause_of_the_job_is_allowed(report: ModuleType) -> None:
-    data = made_up([session(1)], made=str(NOON + timedelta(hours=2)))
-    data["jobs"][0]["pollinginterval"] = 4 * 3600
+    data = made_up([session(1)], made=str(NOON + timedelta(hours=11)))
+    job = data["jobs"][0]
+    job["pollinginterval"] = 4 * 3600
     assert state_of(report.make_page(data))[0] == "well"
-    data["made"] = str(NOON + timedelta(hours=5))
-    assert "one is due every 4\xa0h" in report.make_page(data)
+    data["made"] = str(NOON + timedelta(hours=13))
+    said = "the limit is 12\xa0h (three times the capture job&#39;s pollinginterval)"
+    assert said in report.make_page(data)
+    data["made"] = str(NOON + timedelta(hours=2))
+    job["continuous"] = False  # it does not pause but ends
+    assert "the limit is 1\xa0h (the default" in report.make_page(data)
 
 
 def test_a_scan_that_runs_is_a_sign_of_life(report: ModuleType) -> None:
