@@ -35,13 +35,14 @@ where false
 
 
 {#- Whether a state table is one that every project has, or that this one has a use for (meta.made_for): tracked
-    tables, or models that consume. Those of jobs are made by the run-operations of jobs. -#}
+    tables, models that consume, or an adapter. Those of jobs are made by the run-operations of jobs. -#}
 {% macro _is_needed(node) %}
     {% set made_for = node.config.meta.get('made_for') %}
     {% do return(
         not made_for
         or made_for == 'tracking' and dbt_cdc._listed('cdc_tracked_tables')
         or made_for == 'consumers' and dbt_cdc._has_consumers()
+        or made_for == 'adapters' and dbt_cdc._adapter_types() is not none
     ) %}
 {% endmacro %}
 

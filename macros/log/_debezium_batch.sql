@@ -1,26 +1,26 @@
 {#- What this run reads: the events after `position` up to `last_position` (none: all).
     `last_commit` is the commit number of the last transaction in the log (0: none yet),
     `first_change` the lowest WAL position of the new events. -#}
-{% macro _debezium_batch(events) %}
+{% macro _debezium_batch(events, log, is_incremental) %}
     {% set batch = {
-        'is_incremental': execute and is_incremental(), 'position': none, 'last_position': none,
+        'log': log, 'is_incremental': is_incremental, 'position': none, 'last_position': none,
         'last_commit': 0, 'first_change': none,
     } %}
-    {% if not batch.is_incremental %}
+    {% if not is_incremental %}
         {% do return(batch) %}
     {% endif %}
-    {% if 'encodings' not in adapter.get_columns_in_relation(this) | map(attribute='name') %}
+    {% if 'encodings' not in adapter.get_columns_in_relation(log) | map(attribute='name') %}
         {% do exceptions.raise_compiler_error(
-            'debezium_log: ' ~ this ~ ' has no column encodings, so an older version has written it: once all of it '
-            ~ 'is captured, write it anew out of the events: dbt run --full-refresh --select ' ~ this.identifier
+            'debezium_log: ' ~ log ~ ' has no column encodings, so an older version has written it: once all of it '
+            ~ 'is captured, write it anew out of the events: dbt run --full-refresh --select ' ~ log.identifier
         ) %}
     {% endif %}
     {% set position = dbt_cdc._fetch(
-        'select max(resume_position) as position from ' ~ this
+        'select max(resume_position) as position from ' ~ log
     )[0].position %}
     {% if position is not none %}
         {% set last_lsn = dbt_cdc._fetch(
-            'select max(lsn) as lsn from ' ~ this ~ ' where resume_position = ' ~ position
+            'select max(lsn) as lsn from ' ~ log ~ ' where resume_position = ' ~ position
         )[0].lsn %}
         {% set news = dbt_cdc._fetch(dbt_cdc._debezium_news(events, position))[0] %}
         {% do batch.update(

@@ -46,7 +46,7 @@ known_and_new_events as (
         {%- for name in ['before', 'after', 'encodings', 'snapshot_mark', 'snapshot_row'] %}
         null as {{ name }}{{ ',' if not loop.last }}
         {%- endfor %}
-    from {{ this }}
+    from {{ batch.log }}
     where
         operation = 'COMMIT'
         and lsn > '{{ dbt_cdc._debezium_lsn(batch.first_change) }}'

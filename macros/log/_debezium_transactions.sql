@@ -23,6 +23,11 @@ transactions as (
         min(position) as first_position,
         max(position) as last_position
     from owned
+    {%- if var('cdc_give_up_transactions', []) %}
+    where
+        xid not in ({{ dbt_cdc._literals(var('cdc_give_up_transactions')) }})
+        and concat_ws(':', xid, commit_number) not in ({{ dbt_cdc._literals(var('cdc_give_up_transactions')) }})
+    {%- endif %}
     group by xid, commit_number
 ),
 

@@ -6,7 +6,8 @@
 {% macro debezium_log(events, connector='postgresql', types=none, before_images=none) -%}
     {%- do dbt_cdc._debezium_check_arguments(connector, types, before_images) -%}
     {{- config(meta={'cdc_source_types': types or {}}) -}}
-    {%- set batch = dbt_cdc._debezium_batch(events) -%}
+    {%- set batch = dbt_cdc._debezium_batch(events, this, execute and is_incremental()) -%}
+    {%- do dbt_cdc._note_adapter(events, this, before_images) if dbt_cdc._is_building() -%}
 with {{ dbt_cdc._debezium_events(events, batch, before_images or {}) }},
 
 {{ dbt_cdc._debezium_owners(batch) }},

@@ -265,6 +265,37 @@ def test_batches_of_the_real_log(run_batches):
     assert log == expected(events)
 
 
+def test_what_waits_is_said_and_can_be_given_up(project, spark, run_batches, hostile):
+    """Transaction 7 lacks its TRUNCATE: all later ones wait until it comes, or it is given up."""
+    missing = next(e for e in hostile if '"op": "t"' in (e.value or ""))
+    log = run_batches([[e for e in hostile if e is not missing]])
+    assert {row[1] for row in log} == {"snapshot"}
+    said = project.ok("run", "--select", "log_batches").output
+    assert "transaction 7:80800 waits since 1970-01-01 00:01:20" in said
+    assert "5 of 6 events have landed, and with it 4 later ones" in said
+    waiting = project.sql("select * from {schema}.waiting_transactions order by commit_lsn")
+    assert [row.tran_id for row in waiting] == [
+        "7:80800",
+        "8:80904",
+        "7:81800",
+        "9:82800",
+        "7:83000",
+    ]
+    assert [row.waiting_commits for row in waiting] == [4, 3, 2, 1, 0]
+    test = ["test", "--select", "waiting_transactions"]
+    assert "Got 5 results" in project.dbt(*test).output
+    variables = json.dumps({"cdc_give_up_transactions": ["7:80800"]})
+    said = project.ok("run", "--select", "log_batches", "--vars", variables).output
+    assert "waits" not in said
+    found = canonical(project.table("log_batches").collect())
+    given_up = {e.position for e in hostile if '"id": "7:80' in (e.value or "")}
+    without = expected(e for e in hostile if e.position not in given_up)
+    assert found == without
+    project.ok(*test)
+    project.ok("run", "--select", "log_batches")
+    assert canonical(project.table("log_batches").collect()) == without
+
+
 # --- values ---------------------------------------------------------------------------------------
 
 

@@ -37,6 +37,7 @@ STATE = {
     "scan_progress",
     "scan_sessions",
     "scan_transactions",
+    "waiting_transactions",
 }
 
 

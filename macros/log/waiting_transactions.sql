@@ -1,0 +1,75 @@
+{#- Transactions that an adapter holds back: events of theirs are missing, as where the log begins in the middle of
+    one. Later commits wait with the first of them. -#}
+
+{#- Notes that this command has written the log, so that its end looks at what waits. -#}
+{% macro _note_adapter(events, log, before_images) %}
+    {% do dbt_cdc._invocation_cache().update(adapter={
+        'unique_id': model.unique_id, 'events': events | string, 'log': log, 'before_images': before_images or {},
+        'is_incremental': config.get('materialized') == 'incremental',
+    }) %}
+{% endmacro %}
+
+
+{#- Part of the on-run-end hook: what waits is said, and kept in waiting_transactions until the next run. -#}
+{% macro _report_waiting(results) %}
+    {% set adapter_log = dbt_cdc._invocation_cache().get('adapter') %}
+    {% set is_written = adapter_log and results | map(attribute='node.unique_id') | select('eq', adapter_log.unique_id)
+        | list and load_cached_relation(adapter_log.log) is not none %}
+    {% if is_written %}
+        {% set batch = dbt_cdc._debezium_batch(adapter_log.events, adapter_log.log, adapter_log.is_incremental) %}
+        {% set rows = dbt_cdc._waiting_sql(adapter_log, batch) %}
+        {% set found = dbt_cdc._fetch(rows) %}
+        {% do dbt_cdc._ensure_state_tables() if found %}
+        {% set waiting = dbt_cdc._state_relation('waiting_transactions') %}
+        {% if found or (dbt_cdc._has_state('waiting_transactions')
+            and dbt_cdc._fetch('select 1 from ' ~ waiting ~ ' limit 1')) %}
+            {% do run_query('insert overwrite ' ~ waiting ~ ' ' ~ rows) %}
+        {% endif %}
+        {% for row in found[:1] if row.commit_lsn or row.waiting_commits %}
+            {% do dbt_cdc._log_line(dbt_cdc._waiting_text(row)) %}
+        {% endfor %}
+    {% endif %}
+{% endmacro %}
+
+
+{% macro _waiting_text(row) %}
+    {% do return(
+        'transaction ' ~ row.tran_id ~ ' waits' ~ (' since ' ~ row.since if row.since) ~ ': ' ~ row.reason
+        ~ (', and with it ' ~ row.waiting_commits ~ ' later ones' if row.waiting_commits)
+        ~ '. Where the rest never comes, the next run gives it up with vars: {cdc_give_up_transactions: ["'
+        ~ row.tran_id ~ '"]}: none of its changes is captured'
+    ) %}
+{% endmacro %}
+
+
+{#- As the model waiting_transactions describes them, the one that the others wait for first. -#}
+{% macro _waiting_sql(adapter_log, batch) -%}
+with {{ dbt_cdc._debezium_events(adapter_log.events, batch, adapter_log.before_images) }},
+
+{{ dbt_cdc._debezium_owners(batch) }},
+
+{{ dbt_cdc._debezium_transactions(batch) }}
+
+select
+    concat_ws(':', xid, if(xid = 'snapshot', null, commit_number)) as tran_id,
+    if(xid <> 'snapshot' and commit_number is not null, {# -#}
+    concat('0x', lpad(hex(commit_number), 14, '0'), '000000'), null) as commit_lsn,
+    landed_events,
+    event_count,
+    coalesce(begin_time, change_time, end_time) as since,
+    first_position,
+    case
+        when xid = 'snapshot' then 'the last row of the snapshot has not landed'
+        when commit_number is null then concat(landed_events, ' events have landed, its END has not')
+        when is_whole then 'all its events have landed, those of an earlier one have not'
+        else concat(landed_events, ' of ', event_count, ' events have landed')
+    end as reason,
+    count_if(commit_number is not null) over () - count_if(commit_number is not null) over (
+        order by commit_number nulls last, first_position
+        rows between unbounded preceding and current row
+    ) as waiting_commits
+from decided
+where not is_emitted and xid <> ''
+order by commit_number nulls last, first_position
+limit 1000
+{%- endmacro %}
