@@ -118,4 +118,7 @@ def test_the_example_leaves_models_of_the_same_names_alone(
     for path in (PACKAGE / "seeds").glob("*.csv"):
         project.write(f"seeds/{path.name}", path.read_text(encoding="utf-8"))
     listed = project.ok("ls", "--resource-type", "test", "--output", "name").printed.split()
-    assert listed == ["dbt_cdc_last_scan_succeeded_dm_cdc_log_scan_sessions_"]
+    assert listed == [
+        "dbt_cdc_last_scan_succeeded_dm_cdc_log_scan_sessions_",
+        "dbt_cdc_no_waiting_transactions_waiting_transactions_",
+    ]
