@@ -40,6 +40,8 @@ TRACKING_CLEANUP_MINUTES = 30
 # Java's second compiler pays, Spark's own does not.
 ENVIRONMENT = {"DBT_CDC_JAVA_OPTIONS": "", "DBT_CDC_CODEGEN": "false"}
 SINGLE_WRITER = "DBT_CDC_SINGLE_WRITER"  # asked by macros/capture/change_table_materialization.sql
+MOST_COMMITS = "DBT_CDC_MOST_COMMITS"  # of a scan; asked by macros/capture/log_end.sql
+NOTE_MINUTES = 5  # start_job takes an agent for dead after half an hour of silence
 log = logging.getLogger("agent")
 
 
@@ -67,7 +69,9 @@ class Agent:
         self.scheduler.add_job(
             self.clean_up_tracking, "interval", minutes=TRACKING_CLEANUP_MINUTES, id="tracking"
         )
+        self.scheduler.add_job(self.note, "interval", minutes=NOTE_MINUTES, id="note")
         self.scheduler.start()
+        self.note("ends")
 
     def stop(self) -> None:
         """Finishes what is in hand, starts nothing new."""
@@ -77,6 +81,10 @@ class Agent:
         log.info("agent: stopping when the work in hand is done")
         self.scheduler.remove_all_jobs()
         self.scheduler.shutdown(wait=True)
+
+    def note(self, note: str = "runs") -> None:
+        """Says that there is an agent, for start_job and stop_job."""
+        self.dbt.run("run-operation", "dbt_cdc._note_agent", "--args", json.dumps({"note": note}))
 
     def do(self, function: Callable[[], None]) -> None:
         """Something else for the one worker."""
@@ -93,6 +101,7 @@ class Agent:
             self._again(self._pause())
             return
         self.since = state["latest"]
+        self.note()
         self._start_capture(state["jobs"])
         self._again(0)
 
@@ -151,7 +160,9 @@ class Agent:
     def scan(self) -> None:
         """One run of the capture job, and its line in the log."""
         started = time.monotonic()
+        os.environ[MOST_COMMITS] = str((self.capture or {}).get("most_commits", 0))
         result, lines = self._dbt("run", "--select", *self.select.split())
+        del os.environ[MOST_COMMITS]  # commands of others are not bounded
         session = told(lines, "session") or {}
         if not result.success:
             self._fail("capture", lines)

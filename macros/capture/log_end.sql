@@ -1,6 +1,5 @@
 {#- The last commit that a new window may take in; none where the log holds no new commit. A DDL or
-    TRUNCATE without a transaction commits itself. A capture job that is not continuous takes no more than
-    `most_commits` transactions. -#}
+    TRUNCATE without a transaction commits itself. -#}
 {% macro _checked_log_end(found, scanned_lsn) %}
     {% if found.time_zone not in ['UTC', 'Etc/UTC', 'GMT', 'Z', '+00:00', 'Etc/GMT'] %}
         {% do dbt_cdc.raise_cdc_error(
@@ -14,10 +13,24 @@
             'an LSN is 0x and 20 upper-case hexadecimal digits; ' ~ dbt_cdc._bad_record_advice()
         ) %}
     {% endif %}
-    {% if found.log_end and found.most_commits %}
-        {% do return(dbt_cdc._fetch(dbt_cdc._log_end_sql(scanned_lsn, found.most_commits))[0].log_end) %}
+    {% set most_commits = dbt_cdc._most_commits_of_run() or found.most_commits %}
+    {% if found.log_end and most_commits and (found.commits or 0) > most_commits %}
+        {% do return(dbt_cdc._fetch(dbt_cdc._log_end_sql(scanned_lsn, most_commits))[0].log_end) %}
     {% endif %}
     {% do return(found.log_end) %}
+{% endmacro %}
+
+
+{#- How many transactions this run takes in at most, where it is told so: by variables, as sp_cdc_scan by its
+    parameters, or by the agent, which obeys the capture job. -#}
+{% macro _most_commits_of_run() %}
+    {% set given = {'maxtrans': var('cdc_maxtrans', none), 'maxscans': var('cdc_maxscans', none)} %}
+    {% if given.maxtrans is none and given.maxscans is none %}
+        {% do return(env_var('DBT_CDC_MOST_COMMITS', '0') | int) %}
+    {% endif %}
+    {% do dbt_cdc._check_job('capture', given) %}
+    {% set job = dbt_cdc._default_jobs().capture %}
+    {% do return((given.maxtrans or job.maxtrans) * (given.maxscans or job.maxscans)) %}
 {% endmacro %}
 
 
@@ -64,6 +77,7 @@
                 {%- if most_commits %} and records.lsn <= first_commits.last_lsn{% endif %}
                 then records.lsn end
         ) as log_end,
+        count_if(records.is_commit) as commits,
         min(records.malformed) as malformed,
         current_timezone() as time_zone
     from records

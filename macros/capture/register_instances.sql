@@ -13,6 +13,7 @@
             {% endif %}
         {% endfor %}
         {% do dbt_cdc._inherit_ddl_history(new) %}
+        {% do dbt_cdc._tell_of_jobs() if not planned.known %}
     {% endif %}
     {% do dbt_cdc._follow_schema_changes(planned.plans) %}
     {% do dbt_cdc._invocation_cache().update(plans=planned.plans) %}

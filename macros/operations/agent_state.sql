@@ -8,18 +8,46 @@
             if dbt_cdc._has_state('job_requests') else none %}
         {% set new = dbt_cdc._fetch(
             'select job_type, request from ' ~ requests ~ ' where requested_at > '
-            ~ dbt_cdc._time_literal(since) ~ ' order by requested_at'
+            ~ dbt_cdc._time_literal(since) ~ " and job_type <> 'agent' order by requested_at"
         ) if since and latest and latest > since else [] %}
         {% set jobs = {} %}
         {% for name, job in dbt_cdc._jobs().items() %}
             {% do jobs.update({name: {
                 'continuous': job.continuous, 'pollinginterval': job.pollinginterval | int,
+                'most_commits': job.maxtrans * job.maxscans,
             }}) %}
         {% endfor %}
         {% do log('cdc agent: ' ~ tojson({
             'latest': latest or '1970-01-01 00:00:00', 'requests': new, 'jobs': jobs
         })) %}
     {% endif %}
+{% endmacro %}
+
+
+{#- What scripts/agent.py says of itself: `runs`, every five minutes, or `ends`. It has one row. -#}
+{% macro _note_agent(note) %}
+    {% if execute %}
+        {% do dbt_cdc._make_jobs() %}
+        {% do dbt_cdc._ensure_state_tables('jobs') %}
+        {% do run_query(
+            'merge into ' ~ dbt_cdc._state_relation('job_requests') ~ " as present using (select 'agent' as "
+            ~ "job_type, '" ~ note ~ "' as request, current_timestamp() as requested_at) as note "
+            ~ 'on present.job_type = note.job_type when matched then update set * when not matched then insert *'
+        ) %}
+    {% endif %}
+{% endmacro %}
+
+
+{#- When an agent last said that it runs; none where it has ended since, or is silent for half an hour. -#}
+{% macro _agent_seen_at() %}
+    {% if dbt_cdc._has_state('job_requests') %}
+        {% set notes = dbt_cdc._fetch(
+            'select request, cast(requested_at as string) as time from '
+            ~ dbt_cdc._state_relation('job_requests') ~ " where job_type = 'agent' and requested_at > "
+            ~ "current_timestamp() - interval '30' minute"
+        ) %}
+    {% endif %}
+    {% do return(notes[0].time if notes and notes[0].request == 'runs' else none) %}
 {% endmacro %}
 
 

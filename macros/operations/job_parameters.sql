@@ -52,7 +52,24 @@
         {% do dbt_cdc._make_jobs() %}
         {% do run_query(statement) %}
     {% endif %}
-    {% do dbt_cdc._print_rows(jobs.values() | list) %}
+    {% do dbt_cdc._print_jobs(jobs) %}
+{% endmacro %}
+
+
+{#- The jobs with their names. -#}
+{% macro _print_jobs(jobs) %}
+    {% set rows = [] %}
+    {% for job in jobs.values() %}
+        {% set row = {'job_id': job.job_id, 'job_type': job.job_type, 'job_name': dbt_cdc._job_name(job.job_type)} %}
+        {% do rows.append(dict(row, **job)) %}
+    {% endfor %}
+    {% do dbt_cdc._print_rows(rows) %}
+{% endmacro %}
+
+
+{#- As SQL Server names them; the schema stands for the database. -#}
+{% macro _job_name(job_type) %}
+    {% do return('cdc.' ~ dbt_cdc._state_relation('change_tables').schema ~ '_' ~ job_type) %}
 {% endmacro %}
 
 

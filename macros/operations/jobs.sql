@@ -23,7 +23,11 @@
             jobs, dry_run
         ) %}
         {% if start_job and not dry_run %}
-            {% do dbt_cdc._request_of_job(job_type, 'start') %}
+            {% if dbt_cdc._agent_seen_at() %}
+                {% do dbt_cdc._request_of_job(job_type, 'start') %}
+            {% else %}
+                {% do log(dbt_cdc._no_agent(job_type), info=true) %}
+            {% endif %}
         {% endif %}
     {% endif %}
 {% endmacro %}
@@ -70,7 +74,7 @@
 {#- Run-operation: prints the jobs. -#}
 {% macro help_jobs() %}
     {% if execute %}
-        {% do dbt_cdc._print_rows(dbt_cdc._jobs().values() | list) %}
+        {% do dbt_cdc._print_jobs(dbt_cdc._jobs()) %}
     {% endif %}
 {% endmacro %}
 
@@ -90,14 +94,39 @@
 {% macro _ask_agent(job_type, request, dry_run) %}
     {% if execute %}
         {% do dbt_cdc._find_job(job_type, dbt_cdc._checked_jobs(job_type, {})) %}
+        {% set seen_at = dbt_cdc._agent_seen_at() %}
+        {% if not seen_at %}
+            {% do dbt_cdc.raise_cdc_error(22022, dbt_cdc._no_agent(job_type),
+                'then ask again; or do without an agent: `' ~ (
+                    'dbt run' if job_type == 'capture' else 'dbt run-operation cleanup') ~ '`') %}
+        {% endif %}
         {% if not dry_run %}
             {% do dbt_cdc._request_of_job(job_type, request) %}
         {% endif %}
-        {% set command = 'dbt run' if job_type == 'capture' else 'dbt run-operation cleanup' %}
         {% do log(
-            request ~ ' of the ' ~ job_type ~ ' job: ' ~ ('not ' if dry_run) ~ 'written down; an agent '
-            ~ 'that runs (make agent) obeys when it next polls. Without one, jobs are started by '
-            ~ 'whoever calls `' ~ command ~ '`', info=true
+            "Job '" ~ dbt_cdc._job_name(job_type) ~ "' " ~ ('would be ' if dry_run)
+            ~ {'start': 'started', 'stop': 'stopped'}[request] ~ (' successfully' if not dry_run)
+            ~ ': the agent, heard of at ' ~ seen_at ~ ', obeys when it next polls', info=true
         ) %}
     {% endif %}
+{% endmacro %}
+
+
+{#- With the first instance, as SQL Server, which starts both jobs then. -#}
+{% macro _tell_of_jobs() %}
+    {% do dbt_cdc._log_line(
+        "Job '" ~ dbt_cdc._job_name('capture') ~ "' started successfully: it is this run, and each one after it"
+    ) %}
+    {% do dbt_cdc._log_line(
+        "Job '" ~ dbt_cdc._job_name('cleanup') ~ "' wants to be started once a day: dbt run-operation cleanup; "
+        ~ '`make agent` runs both jobs'
+    ) %}
+{% endmacro %}
+
+
+{% macro _no_agent(job_type) %}
+    {% do return(
+        "no agent runs that could start or stop job '" ~ dbt_cdc._job_name(job_type)
+        ~ "'; start one with `make agent`, or `python dbt_packages/dbt_cdc/scripts/agent.py`"
+    ) %}
 {% endmacro %}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -37,6 +38,8 @@ REFUSALS: list[tuple[str, dict[str, Any], str]] = [
     ("start_job", CLEANUP, "CDC 22997: the job 'cleanup' does not exist"),
     ("stop_job", {"job_type": None}, "CDC 22992"),
     ("stop_job", CLEANUP, "CDC 22997"),
+    ("start_job", {}, "CDC 22022: no agent runs that could start or stop job 'cdc."),
+    ("stop_job", {}, "agent.py`: then ask again; or do without an agent: `dbt run`"),
     ("cleanup", {"vacuum_hours": 24}, "CDC 22850: vacuum_hours is 24: give 168 (a week) or more"),
     ("cleanup", {}, "CDC 22997: the job 'cleanup' does not exist"),
     ("set_change_tracking", {"change_retention": "0 days"},
@@ -77,6 +80,16 @@ CHANGES: list[tuple[dict[str, Any], dict[str, Any]]] = [
 ]  # fmt: skip
 
 
+def test_defaults(shop: Shop) -> None:
+    """SQL Server's; the names have the schema in the place of the database."""
+    asked = [("_default_jobs",), ("_job_name", "capture"), ("_job_name", "cleanup")]
+    jobs, *names = shop.values(*asked)
+    assert {name: jobs["capture"][name] for name in DEFAULT} == DEFAULT
+    assert (jobs["cleanup"]["retention"], jobs["cleanup"]["threshold"]) == (3 * 24 * 60, 5000)
+    schema = shop.project.schema
+    assert names == [f"cdc.{schema}_capture", f"cdc.{schema}_cleanup"]
+
+
 def test_what_a_change_makes_of_a_job(shop: Shop) -> None:
     """G40: one that does not run on and on has no pauses."""
     calls = [("_changed_job", DEFAULT, {**NOTHING, **given}) for given, _ in CHANGES]
@@ -86,13 +99,35 @@ def test_what_a_change_makes_of_a_job(shop: Shop) -> None:
     assert job == {**DEFAULT, "pollinginterval": 3}
 
 
+AGENT = r"from \S*job_requests where job_type = 'agent'"
+AGENT_RUNS = {AGENT: [{"request": "runs", "time": "2024-05-01 00:00:00"}]}
+
+
 def test_a_job_is_tried_without_a_write(shop: Shop) -> None:
     shown = shop.operation("change_job", continuous=0, maxtrans=2, dry_run=True).output
-    assert "capture   2         10        False       0 " in shown
+    assert "_capture  2         10        False       0 " in shown
     shown = shop.operation("drop_job", job_type="capture", dry_run=True).output
     assert "(no rows)" in shown
-    shown = shop.operation("start_job", dry_run=True).output
-    assert "start of the capture job: not written down" in shown
+    shown = shop.operation("start_job", AGENT_RUNS, dry_run=True).output
+    assert "_capture' would be started: the agent, heard of at 2024-05-01" in shown
+    ended = shop.operation("stop_job", {AGENT: [{"request": "ends", "time": "x"}]}, dry_run=True)
+    assert not ended.success and "CDC 22022" in ended.output
+
+
+def test_the_bounds_of_a_run(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """sp_cdc_scan's parameters come before what the agent says; bad ones are refused."""
+
+    def bound(**variables: Any) -> Any:
+        calls = ("--args", json.dumps({"calls": [["_most_commits_of_run"]]}))
+        return shop.dbt("run-operation", "ask", *calls, "--vars", json.dumps(variables))
+
+    assert bound().printed == "0\n"
+    monkeypatch.setenv("DBT_CDC_MOST_COMMITS", "77")
+    assert bound().printed == "77\n"
+    assert bound(cdc_maxtrans=3).printed == "30\n"
+    assert bound(cdc_maxtrans=3, cdc_maxscans=2).printed == "6\n"
+    assert "CDC 22991: maxtrans is 0" in bound(cdc_maxtrans=0).output
+    assert "CDC 22970: maxscans is x" in bound(cdc_maxscans="x").output
 
 
 RETENTIONS = [
@@ -105,6 +140,8 @@ def test_retentions(shop: Shop) -> None:
     found = shop.values(*(("_checked_retention", text) for text, _ in RETENTIONS))
     names = ("retention_period", "retention_period_units", "retention_period_units_desc")
     assert found == [dict(zip(names, wanted, strict=True)) for _, wanted in RETENTIONS]
+    (default,) = shop.values(("_tracking_settings",))
+    assert [default[name] for name in names] == [2, 3, "DAYS"]
 
 
 MID, INSIDE = int_to_lsn(0x110), int_to_lsn(0x10F)

@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import asdict
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -29,7 +29,10 @@ class FakeDbt:
     """Answers the agent's commands from lists, and keeps them."""
 
     def __init__(self) -> None:
-        self.jobs: dict[str, Any] = {"capture": {"continuous": True, "pollinginterval": 7}}
+        self.jobs: dict[str, Any] = {
+            "capture": {"continuous": True, "pollinginterval": 7, "most_commits": 12}
+        }
+        self.bounds: list[str | None] = []
         self.requests: list[dict[str, str]] = []
         self.fails: set[str] = set()
         self.commands: list[str] = []
@@ -40,6 +43,8 @@ class FakeDbt:
     def run(self, *arguments: str, quiet: bool = True) -> tuple[Any, list[str]]:
         name = arguments[1] if arguments[0] == "run-operation" else arguments[0]
         self.commands.append(name.removeprefix("dbt_cdc."))
+        if arguments[0] == "run":
+            self.bounds.append(os.environ.get("DBT_CDC_MOST_COMMITS"))
         if self.commands[-1] in self.fails:
             return SimpleNamespace(success=False), ["Database Error\n  CDC 22859: bad: mend it"]
         if name.endswith("_agent_state"):
@@ -67,6 +72,28 @@ def agent(monkeypatch: pytest.MonkeyPatch) -> Any:
 def ask(agent: Any, job_type: str, request: str) -> None:
     agent.dbt.requests.append({"job_type": job_type, "request": request})
     agent._poll()
+
+
+def test_a_scan_is_bounded_and_nothing_else(agent: Any) -> None:
+    """maxtrans x maxscans of the job as it was started; commands of others drain the log."""
+    agent._poll()
+    agent.dbt.jobs = {"capture": {"continuous": True, "pollinginterval": 7, "most_commits": 3}}
+    agent._poll()
+    assert agent.dbt.bounds == ["12", "12"]
+    assert "DBT_CDC_MOST_COMMITS" not in os.environ
+
+
+def test_what_runs_when(agent: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SQL Server's times: cleanup at two in the night, of change tracking every 30 minutes."""
+    monkeypatch.setattr(sys, "argv", ["agent.py"])
+    agent.cleanup_at = sys.modules["agent"].parse_arguments()[0].cleanup_at
+    monkeypatch.setattr(agent.scheduler, "start", lambda: None)
+    agent.run()
+    triggers = {job.id: job.trigger for job in agent.scheduler.get_jobs()}
+    two = datetime(2024, 5, 2, 2, tzinfo=UTC)
+    assert triggers["cleanup"].get_next_fire_time(None, START + timedelta(hours=3)) == two
+    assert triggers["tracking"].interval == timedelta(minutes=30)
+    assert agent.dbt.commands == ["_note_agent"]  # that it ends
 
 
 def test_auto_cleanup_of_change_tracking(agent: Any) -> None:
@@ -218,11 +245,12 @@ def test_rounds_requests_failures_and_a_signal(process: Process) -> None:
     process.dbt("run-operation", "change_job", "--args", "{pollinginterval: 1}")
     at = process.wait_for(SCAN, at, count=2)
 
-    assert "stop of the capture job: written" in process.dbt("run-operation", "stop_job")
+    stopped = "_capture' stopped successfully"
+    assert stopped in process.dbt("run-operation", "stop_job")
     at = process.wait_for("capture: stop asked", at)
     process.land(2, 2)
     shown = process.dbt("run-operation", "start_job", "--args", "{job_type: capture}")
-    assert "start of the capture job: written" in shown
+    assert "_capture' started successfully: the agent, heard of at" in shown
     at = process.wait_for("capture: started, pollinginterval 1 s", at)
     assert not [line for line in process.seen[at - 2 : at] if re.search(SCAN, line)]
     at = process.wait_for(r"capture: 1 transactions, 1 rows in 1 tables, up to 0x0+9, ", at)

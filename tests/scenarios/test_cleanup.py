@@ -232,8 +232,9 @@ def jobs(capture: Capture) -> dict[str, tuple[Any, ...]]:
     return {row.job_type: tuple(row)[3:] for row in capture.sql("select * from {schema}.cdc_jobs")}
 
 
-def test_jobs(shared: tuple[Capture, Writer]) -> None:
-    """G40, and a run that is bounded to maxtrans times maxscans."""
+def test_jobs(shared: tuple[Capture, Writer], monkeypatch: pytest.MonkeyPatch) -> None:
+    """G40, and runs that are bounded to maxtrans times maxscans: by the job, by the agent (SQL
+    Server's continuous job), by variables (sp_cdc_scan)."""
     capture, writer = shared
     default = {"capture": (500, 10, True, 5, 0, 0), "cleanup": (0, 0, False, 0, 180, 5000)}
     assert jobs(capture) == default
@@ -243,9 +244,16 @@ def test_jobs(shared: tuple[Capture, Writer]) -> None:
         assert text in result.output
     assert jobs(capture) == default
     assert not capture.sql("show tables in {schema} like 'job_requests'")
-    operation(capture, "stop_job", job_type="cleanup")
-    asked = capture.sql("select job_type, request from {schema}.job_requests")
-    assert [tuple(row) for row in asked] == [("cleanup", "stop")]
+    asked = capture.project.dbt("run-operation", "stop_job", "--args", "{job_type: cleanup}")
+    assert not asked.success and "CDC 22022: no agent runs" in asked.output
+    for note in ("runs", "ends", "runs"):
+        operation(capture, "dbt_cdc._note_agent", note=note)
+    name = f"cdc.{capture.project.schema}_cleanup"
+    shown = operation(capture, "stop_job", job_type="cleanup")
+    assert f"Job '{name}' stopped successfully: the agent, heard of at " in shown
+    asked = capture.sql("select job_type, request from {schema}.job_requests order by 1")
+    assert [tuple(row) for row in asked] == [("agent", "runs"), ("cleanup", "stop")]
+    assert name in operation(capture, "help_jobs")
     operation(capture, "change_job", continuous=0, maxtrans=2, maxscans=1)
     assert jobs(capture)["capture"] == (2, 1, False, 0, 0, 0)
     capture.land(writer.commits([START + timedelta(hours=10 + n) for n in range(3)]))
@@ -255,12 +263,24 @@ def test_jobs(shared: tuple[Capture, Writer]) -> None:
         ends += values(capture, ["get_max_lsn()"])
     assert ends == [int_to_lsn(n) for n in (36, 39)]
     operation(capture, "change_job", pollinginterval=3)
+    capture.land(writer.commits([START + timedelta(hours=20 + n) for n in range(4)]))
+    for told, variables, end in (
+        ("2", {}, 45),
+        ("2", {"cdc_maxtrans": 1, "cdc_maxscans": 1}, 48),
+        (None, {}, 51),
+    ):
+        if told:
+            monkeypatch.setenv("DBT_CDC_MOST_COMMITS", told)
+        else:
+            monkeypatch.delenv("DBT_CDC_MOST_COMMITS")
+        capture.run(vars=variables)
+        assert values(capture, ["get_max_lsn()"]) == [int_to_lsn(end)]
     assert jobs(capture)["capture"] == (2, 1, True, 3, 0, 0)
     operation(capture, "drop_job", job_type="cleanup")
     result = capture.project.dbt("run-operation", "cleanup")
     assert "CDC 22997: the job 'cleanup' does not exist" in result.output
     shown = operation(capture, "add_job", job_type="cleanup", retention=60)
-    assert "cleanup   0         0         False       0                60         5000" in shown
+    assert "_cleanup  0         0         False       0                60         5000" in shown
 
 
 def test_log_truncation_point(shared: tuple[Capture, Writer]) -> None:

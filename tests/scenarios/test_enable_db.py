@@ -81,7 +81,12 @@ def test_enable_db(empty: Capture) -> None:
     result = operation(empty, "enable_db")
     assert result.success
     assert f"CDC 22905: schema {empty.schema} is enabled for change data" in result.output
-    empty.run()
+    started = f"Job 'cdc.{empty.schema}_capture' started successfully: it is this run"
+    assert started in empty.run().output
+    assert started not in empty.run().output
+    assert operation(empty, "dbt_cdc._note_agent", note="runs").success  # the first to ask for jobs
+    assert "4320" in operation(empty, "help_jobs").output
+    assert "started successfully: the agent" in operation(empty, "start_job").output
     assert len(empty.changes(ITEMS)) == 1
     assert "CDC 22905" in operation(empty, "enable_db").output
 
