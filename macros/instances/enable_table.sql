@@ -4,7 +4,7 @@
 {% macro enable_table(
     source_schema, source_name, capture_instance=none, supports_net_changes=none, role_name=none,
     index_name=none, index_columns=none, captured_column_list=none, filegroup_name=none,
-    allow_partition_switch=true, capture_from='now', file=none, dry_run=false
+    allow_partition_switch=none, capture_from='now', enable_extended_ddl_handling=false, file=none, dry_run=false
 ) %}
     {% if execute %}
         {% do dbt_cdc._check_source_given(source_schema, source_name) %}
@@ -18,11 +18,12 @@
         {% set index_columns = dbt_cdc._split_columns(index_columns) or [] %}
         {% set columns = dbt_cdc._chosen_columns(meta, source.columns, captured_column_list) %}
         {% do dbt_cdc._check_index(meta, source.columns, index_name, index_columns) %}
+        {% do dbt_cdc._check_extended_ddl_handling(meta, enable_extended_ddl_handling, captured_column_list) %}
         {% do meta.update(
             index_columns=index_columns,
             supports_net_changes=index_columns | length > 0 if supports_net_changes is none
                 else supports_net_changes in [true, 1, '1'],
-            capture_from=capture_from, allow_partition_switch=allow_partition_switch in [true, 1, '1']
+            capture_from=capture_from, allow_partition_switch=allow_partition_switch in [none, true, 1, '1']
         ) %}
         {% for name, value in {
             'role_name': role_name, 'index_name': index_name, 'filegroup_name': filegroup_name
@@ -37,6 +38,49 @@
         {% do print(dbt_cdc._model_files(node, source.origin, file)) %}
         {% do print('\n# dbt_project.yml: ' ~ dbt_cdc._listing_line(
             'cdc_capture_instances', meta.capture_instance)) if not file %}
+        {% do dbt_cdc._warn_of_storage(allow_partition_switch, filegroup_name) %}
+    {% endif %}
+{% endmacro %}
+
+
+{#- SQL Server's refusals; and as there where the feature is off, it is not to be had otherwise either. -#}
+{% macro _check_extended_ddl_handling(meta, is_asked_for, captured_column_list) %}
+    {% if is_asked_for in [true, 1, '1'] %}
+        {% set name, advice = meta.capture_instance, 'leave enable_extended_ddl_handling out' %}
+        {% set asked = "capture instance '" ~ name ~ "' with enable_extended_ddl_handling " %}
+        {% if name | length > 78 %}
+            {% do dbt_cdc.raise_cdc_error(
+                22875, asked ~ 'has a name of ' ~ name | length ~ ' characters', 'take 78 at most, or ' ~ advice) %}
+        {% elif captured_column_list is not none %}
+            {% do dbt_cdc.raise_cdc_error(
+                22877, asked ~ 'has a captured_column_list', 'capture all columns, or ' ~ advice) %}
+        {% elif dbt_cdc._instances_of([dbt_cdc._source_of(meta)]) %}
+            {% do dbt_cdc.raise_cdc_error(
+                22876, asked ~ 'is not the only one of table ' ~ meta.source_schema ~ '.' ~ meta.source_name,
+                'disable the other one, or ' ~ advice) %}
+        {% endif %}
+        {% do dbt_cdc.raise_cdc_error(
+            22874, asked ~ 'asks for what is not available',
+            advice ~ '; DDL is followed without it, and new columns by a second instance (docs/instances.md)') %}
+    {% endif %}
+{% endmacro %}
+
+
+{#- What is given about partitions and file groups is written down. -#}
+{% macro _warn_of_storage(allow_partition_switch, filegroup_name) %}
+    {% if allow_partition_switch in [true, 1, '1'] %}
+        {% do log(dbt_cdc._error_text(
+            22855, 'allow_partition_switch is 1', 'partitions that are switched in or out are in no log, so their '
+            ~ 'rows are not captured'), info=true) %}
+    {% elif allow_partition_switch is not none %}
+        {% do log(dbt_cdc._error_text(
+            22857, 'allow_partition_switch is 0', 'it is written down and ignored: the log does not tell whether the '
+            ~ 'table has partitions, and refuses no switch'), info=true) %}
+    {% endif %}
+    {% if filegroup_name is not none %}
+        {% do log(dbt_cdc._error_text(
+            22973, "filegroup_name is '" ~ filegroup_name ~ "'", 'it is written down and ignored: tables of Spark have '
+            ~ 'no file groups'), info=true) %}
     {% endif %}
 {% endmacro %}
 

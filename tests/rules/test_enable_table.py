@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from harness import PACKAGE
 from shop import HIGH, LOW, Shop
 
+EXTENDED = {"enable_extended_ddl_handling": 1}
 REFUSALS: list[tuple[str, dict[str, Any]]] = [
     ("CDC 22926: capture instance 'DBO_notes' exists already, of table dbo.notes",
      {"capture_instance": "DBO_notes"}),
@@ -39,6 +45,13 @@ REFUSALS: list[tuple[str, dict[str, Any]]] = [
     ("CDC 22963: capture instance 'notes2' has meta.cdc.capture_from: 'then'",
      {"capture_from": "then"}),
     ("CDC 22963: file is 'json'", {"file": "json"}),
+    ("CDC 22875: capture instance 'xxx", {"capture_instance": "x" * 79, **EXTENDED}),
+    ("CDC 22877: capture instance 'notes2' with enable_extended_ddl_handling has a captured_column",
+     {"captured_column_list": "id", **EXTENDED}),
+    ("CDC 22876: capture instance 'notes2' with enable_extended_ddl_handling is not the only one "
+     "of table dbo.notes", EXTENDED),
+    ("CDC 22874: capture instance 'other' with enable_extended_ddl_handling asks for what is not "
+     "available", {"source_name": "other", "capture_instance": "other", **EXTENDED}),
 ]  # fmt: skip
 
 
@@ -94,6 +107,61 @@ def test_the_files_of_a_table_without_ddl(shop: Shop) -> None:
         "# dbt_project.yml: vars: {cdc_capture_instances: [dbo_heap, dbo_items, dbo_notes,"
         " dbo_orders, dbo_orders_v2, notes2]}",
     ]
+
+
+STORAGE: list[tuple[dict[str, Any], list[str]]] = [
+    ({}, []),
+    ({"allow_partition_switch": 1}, ["CDC 22855: allow_partition_switch is 1: partitions that"]),
+    ({"allow_partition_switch": 0, "filegroup_name": "fg", "enable_extended_ddl_handling": 0},
+     ["CDC 22857: allow_partition_switch is 0: it is written down and ignored",
+      "CDC 22973: filegroup_name is 'fg': it is written down and ignored"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("arguments", "warnings"), STORAGE, ids=lambda value: str(value)[:20])
+def test_warnings(shop: Shop, arguments: dict[str, Any], warnings: list[str]) -> None:
+    """What has no effect is written into the YAML all the same; a file to redirect is clean."""
+    given = {"source_schema": "dbo", "source_name": "notes", "capture_instance": "notes2"}
+    result = shop.operation("enable_table", **given, **arguments)
+    assert result.success, result.output
+    assert result.output.count("CDC ") == len(warnings)
+    assert not [text for text in warnings if text not in result.output]
+    switch = str(bool(arguments.get("allow_partition_switch", 1))).lower()
+    assert f"          allow_partition_switch: {switch}\n" in result.printed
+    assert "CDC " not in result.printed
+
+
+FILES = (
+    "-- models/n_ct.sql\n{{ dbt_cdc.change_table() }}\n\n"
+    "# models/n_ct.yml\nversion: 2\n\nmodels:\n  - name: n_ct"
+)
+
+
+def test_the_script_writes_both_files_or_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.syspath_prepend(str(PACKAGE / "scripts"))
+    script: Any = importlib.import_module("enable_table")
+    lines = ["Running", FILES, "\n# dbt_project.yml: vars: {cdc_capture_instances: [n]}"]
+    answer = SimpleNamespace(success=True)
+    monkeypatch.setattr(script.Dbt, "run", lambda *_, **__: (answer, lines))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["x", "{source_name: n}", "--folder", "models/cdc"])
+    folder = tmp_path / "models" / "cdc"
+    assert script.main() == 0
+    assert "dbt_project.yml: vars: {cdc_capture_instances: [n]}" in capsys.readouterr().out
+    assert (folder / "n_ct.sql").read_text() == "{{ dbt_cdc.change_table() }}\n"
+    assert (folder / "n_ct.yml").read_text() == "version: 2\n\nmodels:\n  - name: n_ct\n"
+    (folder / "n_ct.sql").unlink()
+    with pytest.raises(SystemExit, match=r"nothing was written, .* already models/cdc/n_ct.yml$"):
+        script.main()
+    assert not (folder / "n_ct.sql").exists()
+    lines[1] = "{{ dbt_cdc.change_table() }}"
+    with pytest.raises(SystemExit, match="leave the argument file out"):
+        script.main()
+    answer.success, lines[1] = False, "Compilation Error\n  CDC 22931: the log has no record"
+    with pytest.raises(SystemExit, match="enable_table: CDC 22931: the log has no record"):
+        script.main()
 
 
 def test_columns_of_a_ddl_record(shop: Shop) -> None:
