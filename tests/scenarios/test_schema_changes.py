@@ -425,7 +425,14 @@ def test_a_dropped_table_is_marked(story: Story) -> None:
 
 def test_help_and_columns(story: Story) -> None:
     shown = operation(story.target, "help_change_data_capture").output
-    assert "capture_instance" in shown and "[id], [qty], [region]" in shown
+    columns = (
+        "source_schema source_table capture_instance object_id source_object_id start_lsn end_lsn "
+        "supports_net_changes has_drop_pending role_name index_name filegroup_name create_date "
+        "index_column_list captured_column_list"
+    )
+    assert columns in re.sub(" +", " ", shown) and "[id], [qty], [region]" in shown
+    for row in story.target.sql("select start_lsn from {schema}.change_tables"):
+        assert row.start_lsn in shown
     shown = operation(story.target, "get_captured_columns", capture_instance="dbo_orders_V2").output
     assert re.search(r"customer +2 +2 +varchar\(200\) +200 ", shown)
     assert re.search(r"amount +3 +3 +decimal\(18,4\) +NULL +18 +10 +4 ", shown)
@@ -458,7 +465,7 @@ def test_the_columns_of_images_where_the_log_has_no_ddl(story: Story) -> None:
                        capture_instance="notes2", index_columns=["id"])  # fmt: skip
     assert result.success, result.output
     assert "-- models/notes2_ct.sql\n{{ dbt_cdc.change_table() }}" in result.printed
-    assert "{name: id, data_type: bigint}" in result.printed
+    assert "{name: id, data_type: bigint}" in result.printed and "{name: text" in result.printed
     assert "supports_net_changes: true" in result.printed and "images" in result.printed
 
 
