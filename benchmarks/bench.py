@@ -25,6 +25,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "tests")]
 
 import change_tracking  # noqa: E402
 import consumers  # noqa: E402
+import debezium  # noqa: E402
 import harness  # noqa: E402
 import jobs  # noqa: E402
 import matplotlib  # noqa: E402
@@ -308,6 +309,7 @@ PARTS = {
     "instances": many_instances,
     "change_tracking": change_tracking.changes,
     "consumers": consumers.follow,
+    "debezium": debezium.follow,
     "cleanup": jobs.cleanup,
     "compaction": jobs.compaction,
     "agent": jobs.agent,

@@ -55,7 +55,10 @@
 {% macro _is_same(column) -%}
     {%- set before, after = dbt_cdc._value(column, 'before'), dbt_cdc._value(column, 'after') -%}
     {%- set name = dbt_cdc._column(column.name) -%}
-    {%- if column.encodings or dbt_cdc._type_family(column.data_type) in ['float', 'binary', 'date', 'timestamp'] -%}
+    {%- if column.encodings | length == 1 and column.encodings[0].get('scale') is not none -%}
+    before.{{ name }} <=> after.{{ name }}
+    {%- elif column.encodings
+        or dbt_cdc._type_family(column.data_type) in ['float', 'binary', 'date', 'timestamp'] -%}
     before.{{ name }} <=> after.{{ name }}
             or {{ before }} <=> {{ after }}
     {%- elif dbt_cdc._type_family(column.data_type) == 'text' -%} {{ before }} <=> {{ after }}

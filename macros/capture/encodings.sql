@@ -77,11 +77,11 @@
 {% endmacro %}
 
 
-{#- 'decimal(18,4)' -> {name: 'decimal', scale: 4}. -#}
+{#- 'decimal(18,4)' -> {name: 'decimal', scale: 4, bytes: 8}. -#}
 {% macro _encoding(source_type, column_name) %}
     {% set text = source_type | string | lower | replace(' ', '') %}
     {% set match = modules.re.fullmatch(
-        '(decimal)(?:\\(\\d+(?:,(\\d+))?\\))?|(date)|timestamp(?:\\(([0-9])\\))?|binary(?:\\((hex|base64)\\))?', text
+        '(decimal)(?:\\((\\d+)(?:,(\\d+))?\\))?|(date)|timestamp(?:\\(([0-9])\\))?|binary(?:\\((hex|base64)\\))?', text
     ) %}
     {% if not match %}
         {% do dbt_cdc.raise_cdc_error(
@@ -90,9 +90,12 @@
             ~ 'binary, binary(hex), binary(base64)'
         ) %}
     {% endif %}
-    {% set decimal, scale, date, digits, spelling = match.groups() %}
+    {% set decimal, precision, scale, date, digits, spelling = match.groups() %}
     {% if decimal %}
-        {% do return({'name': 'decimal', 'scale': (scale or 0) | int if '(' in text else none}) %}
+        {% do return({
+            'name': 'decimal', 'scale': (scale or 0) | int if '(' in text else none,
+            'bytes': 8 if (precision or 38) | int <= 18 else 16,
+        }) %}
     {% elif date %}
         {% do return({'name': 'date'}) %}
     {% elif text.startswith('timestamp') %}
@@ -144,10 +147,10 @@
     {%- elif encoding.name == 'decimal' -%}
         {%- set exponent = "'E-" ~ encoding.scale ~ "'" if encoding.scale is not none
             else "'E', -try_cast(get_json_object(" ~ read ~ ", '$.scale') as int)" -%}
-        try_cast(concat(
-            {{ dbt_cdc._unscaled(dbt_cdc._unscaled_text(encoding, read)) }},
-            {{ exponent }}
-        ) as {{ data_type }})
+try_cast(concat(
+    {{ dbt_cdc._unscaled(dbt_cdc._unscaled_text(encoding, read), encoding.bytes) | indent(4) }},
+    {{ exponent }}
+) as {{ data_type }})
     {%- endif -%}
 {%- endmacro %}
 
@@ -169,8 +172,10 @@
     {% if encoding.name == 'binary(hex)' %}
         {% do return(['length(' ~ read ~ ') % 2 <> 0']) %}
     {% elif encoding.name == 'decimal' %}
+        {#- Of up to `bytes` bytes, and no more than the number needs, so that equal texts are equal numbers. -#}
         {% set tests = ['not ' ~ dbt_cdc._unscaled_text(encoding, read)
-            ~ " rlike '^(?=.{4,24}$)([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2,3}={1,2})?$'"] %}
+            ~ " rlike '^(?=" ~ ('.{4,8}$|.{11}=$' if encoding.bytes == 8 else '.{4,20}$|.{22}==$')
+            ~ ")(?!A[A-H](?!==$)|/[4-9+/])([\\\\w+/]{4})*([\\\\w+/]{2,3}={1,2})?$'"] %}
         {% if encoding.scale is none %}
             {% do tests.append(
                 'get_json_object(' ~ read ~ ", '$.scale') > " ~ dbt_cdc._type_size(data_type, 1)) %}
@@ -187,19 +192,23 @@
 {% endmacro %}
 
 
-{#- The number of a two's complement of up to 16 bytes, in base64. -#}
-{% macro _unscaled(text) -%}
-    {%- set bytes = 'hex(try_to_binary(' ~ text ~ ", 'base64'))" -%}
-    {%- set sign = 'if(' ~ bytes ~ " >= '8', 1, 0)" -%}
-    {%- set padded = 'lpad(' ~ bytes ~ ', 32, if(' ~ bytes ~ " >= '8', 'F', '0'))" -%}
-    try_add(
-        try_multiply(
-            cast(conv(left({{ padded }}, 16), 16, -10) as decimal(20, 0)) + {{ sign }},
-            18446744073709551616
-        ),
-        cast(conv(right({{ padded }}, 16), 16, 10) as decimal(20, 0))
-        - {{ sign }} * 18446744073709551616
-    )
+{#- The number of a two's complement in base64. Its first character tells the sign. -#}
+{% macro _unscaled(text, bytes) -%}
+    {%- set hex = 'lpad(\n    hex(try_to_binary(' ~ text ~ ", 'base64')), " ~ bytes * 2
+        ~ ', if(' ~ text ~ " rlike '^[A-Za-f]', '0', 'F')\n)" -%}
+    {%- if bytes == 8 -%}
+conv({{ hex }}, 16, -10)
+    {%- else -%}
+try_add(
+    try_multiply(
+        cast(conv(left({{ hex }}, 16), 16, -10) as decimal(20, 0))
+        + if({{ text }} rlike '^[A-Za-f]', 0, 1),
+        18446744073709551616
+    ),
+    cast(conv(right({{ hex }}, 16), 16, 10) as decimal(20, 0))
+    - if({{ text }} rlike '^[A-Za-f]', 0, 18446744073709551616)
+)
+    {%- endif -%}
 {%- endmacro %}
 
 

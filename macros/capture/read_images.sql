@@ -115,7 +115,8 @@ from_json(
 {% macro _fields(columns) %}
     {% set fields = [] %}
     {% for column in columns %}
-        {% do fields.append(dbt_cdc._literal(column.name) ~ ', ' ~ dbt_cdc._value(column, 'image')) %}
+        {% do fields.append(
+            dbt_cdc._literal(column.name) ~ ', ' ~ dbt_cdc._indent(dbt_cdc._value(column, 'image'), 12)) %}
     {% endfor %}
     {% do return(fields) %}
 {% endmacro %}

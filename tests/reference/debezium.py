@@ -330,6 +330,11 @@ def decode_value(value: Any, source_type: str) -> str | None:
         text, scale = (value, size[1]) if size else (value["value"], int(value["scale"]))
         if not re.fullmatch("(?=.{4,24}$)[A-Za-z0-9+/]+=*", text) or isinstance(text, RawNumber):
             raise ValueError(f"{text} is no {source_type}")
+        number, length = int(_unscaled(text, 0)), len(base64.b64decode(text))
+        if length > (number + (number < 0)).bit_length() // 8 + 1:
+            raise ValueError(f"{text} has more bytes than its number")
+        if length > (8 if size and size[0] <= 18 else 16):
+            raise ValueError(f"{text} has more bytes than a {source_type}")
         return _unscaled(text, scale)
     if name == "binary":
         return base64.b64encode(bytes.fromhex(value)).decode()

@@ -28,8 +28,20 @@ NUMBERS = [
     0, 1, -1, 127, 128, -128, -129, 99999, 10**6, 12345678901234, 2**63, -(2**63) - 1, 2**64,
     -(2**64), 2**120, LARGEST, -LARGEST,
 ]  # fmt: skip
-TOO_LONG = [f'"{unscaled(10**38)}"']
-BYTES = ['""', '"AA="', '"12.50"', '"A A="', "12", f'"{"A" * 28}"', '"x"']
+TOO_LONG = [f'"{unscaled(n)}"' for n in (10**38, 2**127, 2**140, -(2**135))]
+BYTES = [
+    '"AAE="',
+    '"//8="',
+    '"AIA="',
+    '"/38="',
+    '""',
+    '"AA="',
+    '"12.50"',
+    '"A A="',
+    "12",
+    f'"{"A" * 28}"',
+    '"x"',
+]
 DECIMALS = [*(f'"{unscaled(n)}"' for n in NUMBERS), *BYTES]
 SCALED = [
     json.dumps({"scale": scale, "value": unscaled(n)}) for n in NUMBERS[:8] for scale in (0, 3, 18)

@@ -6,12 +6,15 @@ A change of a macro shows in `expected/`; with DBT_CDC_WRITE_EXPECTED=1 these te
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+import yaml
 from capturing import instance_yaml
 from harness import PACKAGE, Project
 from reference.capture import CaptureInstance
@@ -31,16 +34,36 @@ TEN = CaptureInstance(
     tuple((f"column_{n}", name) for n, name in enumerate(TYPES)),
     ("column_0",),
 )  # fmt: skip
+EXAMPLE = PACKAGE / "models" / "example"
+PAGE = PACKAGE / "docs" / "change-table.md"
 WINDOW = "'dbo_orders', '0x00000000000000000001', '0x000000000000000000FF'"
+
+
+def example_yaml(name: str) -> str:
+    """What the example's YAML says of a model, without its tests."""
+    models = yaml.safe_load((EXAMPLE / "_example.yml").read_text(encoding="utf-8"))["models"]
+    (model,) = (model for model in models if model["name"] == name)
+    del model["data_tests"], model["config"]["enabled"]
+    return json.dumps({"models": [model]})
+
+
 MODELS = {
     "raw_log.sql": "select * from {{ target.schema }}.landed",
     "instances.yml": instance_yaml([ORDERS, TEN]),
     "dbo_orders_ct.sql": "{{ dbt_cdc.change_table() }}",
     "dbo_ten_ct.sql": "{{ dbt_cdc.change_table() }}",
+    "public_orders_ct.sql": "{{ dbt_cdc.change_table() }}",
+    "public_orders_ct.yml": example_yaml("public_orders_ct"),
+    "shop_log.sql": (EXAMPLE / "shop_log.sql").read_text(encoding="utf-8"),
+    "shop_events.sql": "select 1 as id",
     "all_changes.sql": f"select * from {{{{ dbt_cdc.get_all_changes({WINDOW}) }}}}",
     "net_changes.sql": f"select * from {{{{ dbt_cdc.get_net_changes({WINDOW}, 'all') }}}}",
 }
-NAMES = [Path(name).stem for name in MODELS if name.startswith(("dbo", "all", "net"))]
+NAMES = [
+    Path(name).stem
+    for name in MODELS
+    if name.startswith(("dbo", "all", "net", "public")) and name.endswith("sql")
+]
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +89,17 @@ def lint_compiled() -> ModuleType:
     return module
 
 
-@pytest.mark.parametrize("name", NAMES)
+def test_the_page_shows_the_statement_of_orders(texts: dict[str, str]) -> None:
+    before, sql, after = re.split(r"(?s)(?<=```sql\n)(.*)(?=```)", PAGE.read_text(encoding="utf-8"))
+    if os.environ.get("DBT_CDC_WRITE_EXPECTED"):
+        sql = texts["public_orders_ct"]
+        PAGE.write_text(before + sql + after, encoding="utf-8")
+    assert sql == texts["public_orders_ct"]
+    steps = re.findall(r"(?m)^(?:with )?(\w+) as \($", sql)
+    assert re.findall(r"(?m)^\| `(\w+)` \|", before) == steps
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "public_orders_ct"])
 def test_text(texts: dict[str, str], name: str) -> None:
     file = EXPECTED / f"{name}.sql"
     if os.environ.get("DBT_CDC_WRITE_EXPECTED"):

@@ -1,0 +1,175 @@
+"""The part of `make bench` about Debezium events: the adapter, and the whole way to four replicas,
+against SQL by hand."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import harness
+from capturing import instance_yaml
+from debezium_events import TABLES, TYPES, land
+from measure import Result, compare
+from reference.capture import CaptureInstance
+
+if TYPE_CHECKING:
+    from bench import Bench
+
+SOURCE = "struct<connector: string, `schema`: string, `table`: string, lsn: string, ts_us: string>"
+ENVELOPE = (
+    "op string, status string, id string, event_count string, ts_ms string,"
+    f" source {SOURCE}, `transaction` struct<id: string, total_order: string>,"
+    " before string, after string"
+)
+DECODED = {
+    "decimal": "cast(concat({number}, 'E-{scale}') as {data_type})",
+    "date": "date_from_unix_date({name})",
+    "timestamp": "timestamp_millis({name})",
+    "binary": "unbase64({name})",
+}
+NUMBER = (
+    "cast(conv(left({hex}, 16), 16, -10) as decimal(38,0)) * 18446744073709551616"
+    " + cast(conv(right({hex}, 16), 16, 10) as decimal(38,0))"
+)
+
+
+def follow(bench: Bench) -> Iterator[Result]:
+    """300,000 events of four tables."""
+    project, count = shop(bench), int(300_000 * bench.scale)
+    schema, spark = project.schema, bench.spark
+    land(spark, count, f"{schema}.events", bench.folder)
+    project.ok("compile", "--select", "shop_log")
+    compiled = project.folder / "target/compiled/shop/models/shop_log.sql"
+    adapter = compiled.read_text(encoding="utf-8")
+    envelopes = f"select position, topic, from_json(value, '{ENVELOPE}') as e from {schema}.events"
+
+    def write(query: str) -> None:
+        spark.sql(f"create or replace table {schema}.written using delta as {query}")
+
+    yield compare(
+        f"debezium_log, {count:,} events",
+        "parsing their envelopes and writing them with raw images",
+        lambda: write(adapter),
+        lambda: write(f"select position, topic, e.* from ({envelopes})"),
+        1.3,
+        bench.runs,
+    )
+
+    def start() -> None:
+        for row in project.sql("show tables in {schema}"):
+            if not (
+                row.isTemporary or row.tableName == "events" or row.tableName[:8] == "by_hand_"
+            ):
+                kind = "view" if row.tableName in VIEWS else "table"
+                spark.sql(f"drop {kind} {schema}.{row.tableName}")
+        project.ok("run", "--empty")
+
+    statements = [by_hand(table, schema) for table in TABLES]
+
+    def start_by_hand() -> None:
+        for table in TABLES:
+            shape = ", ".join(f"{name} {data_type}" for name, data_type in table.columns)
+            name = f"{schema}.by_hand_{table.source_name}"
+            spark.sql(f"create or replace table {name} ({shape}) using delta")
+
+    yield compare(
+        f"dbt run, {count:,} events to 4 change tables and 4 replicas",
+        "the replicas by hand: from_json by topic, the last event of each key, MERGE",
+        lambda: project.ok("run"),
+        lambda: [spark.sql(statement).collect() for statement in statements],
+        2.0,
+        max(2, bench.runs // 2),
+        prepare_a=start,
+        prepare_b=start_by_hand,
+    )
+    for table in TABLES:
+        ours, theirs = (
+            f"select * from {schema}.{kind}{table.source_name}" for kind in ("", "by_hand_")
+        )
+        assert spark.sql(f"({ours}) except ({theirs})").count() == 0, table.source_name
+        assert spark.sql(f"({theirs}) except ({ours})").count() == 0, table.source_name
+
+
+VIEWS = {"is_cdc_enabled", "is_tracked_by_cdc", "cdc_consumers", "dm_cdc_log_scan_sessions",
+    "dm_tran_commit_table", "validity_intervals"}  # fmt: skip
+
+
+def shop(bench: Bench) -> harness.Project:
+    """A project with the log, a change table and a replica of each table."""
+    source = {"name": "kafka", "schema": "{{ target.schema }}", "tables": [{"name": "events"}]}
+    models = {
+        "shop_log.sql": "{{ config(materialized='incremental', incremental_strategy='append',"
+        " file_format='delta') }}\n{{ dbt_cdc.debezium_log(source('kafka', 'events'),"
+        f" types={TYPES!r}) }}}}",
+        "sources.yml": json.dumps({"version": 2, "sources": [source]}),
+        "instances.yml": instance_yaml(TABLES),
+    }
+    for table in TABLES:
+        models[f"{table.capture_instance}_ct.sql"] = "{{ dbt_cdc.change_table() }}"
+        models[f"{table.source_name}.sql"] = (
+            "{{ config(materialized='replica') }}\n"
+            f"select * from {{{{ dbt_cdc.new_changes('{table.capture_instance}') }}}}"
+        )
+    made = harness.Project(
+        Path(tempfile.mkdtemp(dir=bench.folder)),
+        bench.spark,
+        models=models,
+        vars={"cdc_log_model": "shop_log", "cdc_persistent_functions": False},
+    )
+    made.sql("create schema {schema}")
+    return made
+
+
+def by_hand(table: CaptureInstance, schema: str) -> str:
+    """The MERGE that somebody would write who has only this table in mind."""
+    types = TYPES.get(f"{table.source_schema}.{table.source_name}", {})
+    raw = {"date": "int", "timestamp": "bigint"}
+    fields, values = [], []
+    for name, data_type in table.columns:
+        source_type = types.get(name, "").partition("(")[0]
+        is_text = source_type or data_type.startswith("varchar")
+        fields.append(f"{name} {raw.get(source_type, 'string') if is_text else data_type}")
+        bits = f"hex(unbase64({name}))"
+        bits = f"lpad({bits}, 32, if({bits} >= '8', 'F', '0'))"
+        value = DECODED.get(source_type, "{name}").format(
+            name=name,
+            data_type=data_type,
+            scale=types.get(name, "").rpartition(",")[2].rstrip(")"),
+            number=NUMBER.format(hex=bits),
+        )
+        values.append(f"{value} as {name}")
+    names, keys = [name for name, _ in table.columns], table.index_columns
+    shape = ", ".join(fields)
+    last = f"""
+        select op, {", ".join(f"row.{name} as {name}" for name in names)} from (
+            select *, row_number() over (
+                partition by {", ".join(f"row.{key}" for key in keys)}
+                order by lsn desc, position desc
+            ) as place
+            from (
+                select position, e.op, cast(e.source.lsn as bigint) as lsn,
+                    if(e.op = 'd', e.before, e.after) as row
+                from (
+                    select position, from_json(value, 'op string, source struct<lsn: string>,
+                        before struct<{colons(shape)}>, after struct<{colons(shape)}>') as e
+                    from {schema}.events
+                    where topic = 'pg.public.{table.source_name}' and value is not null
+                )
+            )
+        ) where place = 1"""
+    return f"""
+        merge into {schema}.by_hand_{table.source_name} as t
+        using (select op, {", ".join(values)} from ({last})) as s
+        on {" and ".join(f"t.{key} = s.{key}" for key in keys)}
+        when matched and s.op = 'd' then delete
+        when matched then update set {", ".join(f"{name} = s.{name}" for name in names)}
+        when not matched and s.op <> 'd' then insert ({", ".join(names)})
+        values ({", ".join(f"s.{name}" for name in names)})"""
+
+
+def colons(shape: str) -> str:
+    """Fields of a struct out of columns of a table."""
+    return ", ".join(field.replace(" ", ": ", 1) for field in shape.split(", "))
