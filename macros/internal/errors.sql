@@ -24,8 +24,8 @@
 
 {% macro _bad_record_advice() %}
     {% do return(
-        'nothing of this scan is published; correct the record in the log (or its adapter), '
-        ~ 'then run again'
+        'nothing of this scan is published; correct the record in the log, or say how the column is '
+        ~ 'encoded (source_type), then run again'
     ) %}
 {% endmacro %}
 

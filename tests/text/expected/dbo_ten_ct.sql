@@ -189,5 +189,5 @@ from typed
 where if(misfit is null, row_operation in (1, 2) or mask_1 <> 0, raise_error(concat(
     'CDC 22859: bad log record of table dbo.ten, column ',
     misfit, ', lsn ', lsn, ': it cannot be read',
-    ': nothing of this scan is published; correct the record in the log (or its adapter), then run again (dbt_cdc/docs/errors.md)'
+    ': nothing of this scan is published; correct the record in the log, or say how the column is encoded (source_type), then run again (dbt_cdc/docs/errors.md)'
 )))
