@@ -45,10 +45,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 @pytest.fixture(scope="module", params=[False, True], ids=["", "ansi"])
 def ansi(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[None]:
-    """The tests of a module with ANSI mode off and on, which is Spark's default since 4.0."""
+    """The tests of a module with ANSI mode off, too; on, Spark's default since 4.0, all tests run."""
     spark.conf.set("spark.sql.ansi.enabled", request.param)
     yield
-    spark.conf.set("spark.sql.ansi.enabled", False)
+    spark.conf.set("spark.sql.ansi.enabled", True)
 
 
 @pytest.fixture(scope="session")

@@ -32,7 +32,7 @@ SPARK_CONF = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.sql.session.timeZone": "UTC",
-    "spark.sql.ansi.enabled": "false",
+    "spark.sql.ansi.enabled": "true",
     "spark.sql.codegen.cache.maxEntries": "5000",
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.leafNodeDefaultParallelism": "1",

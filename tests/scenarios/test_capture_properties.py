@@ -387,12 +387,12 @@ def test_every_bad_record_is_named(statements: Statements) -> None:
         ))  # fmt: skip
 
 
-def test_the_statement_in_ansi_mode(statements: Statements) -> None:
+def test_the_statement_without_ansi_mode(statements: Statements) -> None:
     """Each statement gives the reference's rows of hundreds of logs."""
     logs = [replace(spoiled, log=spoiled.small.log) for spoiled in spoiled_logs()]
     statements.log(logs)
     spark = statements.target.project.spark
-    spark.conf.set("spark.sql.ansi.enabled", True)
+    spark.conf.set("spark.sql.ansi.enabled", False)
     try:
         for instance in INSTANCES:
             found = spark.sql(statements.texts[f"rows_{instance.capture_instance}"]).collect()
@@ -402,7 +402,7 @@ def test_the_statement_in_ansi_mode(statements: Statements) -> None:
                 map(repr, wanted)
             )
     finally:
-        spark.conf.set("spark.sql.ansi.enabled", False)
+        spark.conf.set("spark.sql.ansi.enabled", True)
 
 
 def place(problem: str) -> tuple[str, str | None, str]:

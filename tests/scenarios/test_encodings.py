@@ -121,7 +121,7 @@ def statements(make_project: Callable[..., Project]) -> Iterator[tuple[Project, 
     }
     with compiled(target.project.spark):
         yield target, texts
-    target.project.spark.conf.set("spark.sql.ansi.enabled", False)
+    target.project.spark.conf.set("spark.sql.ansi.enabled", True)
 
 
 def canonical(value: str, source_type: str, data_type: str) -> str:

@@ -129,7 +129,7 @@ def statements(
     texts = {name: (folder / name).read_text(encoding="utf-8").rstrip() for name in models}
     with compiled(target.project.spark):
         yield target, texts
-    target.project.spark.conf.set("spark.sql.ansi.enabled", False)
+    target.project.spark.conf.set("spark.sql.ansi.enabled", True)
 
 
 def found(
