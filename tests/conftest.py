@@ -45,7 +45,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 @pytest.fixture(scope="module", params=[False, True], ids=["", "ansi"])
 def ansi(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[None]:
-    """The tests of a module with ANSI mode off, too; on, Spark's default since 4.0, all tests run."""
+    """The tests of a module with ANSI mode off, too; all run with it on, Spark's default."""
     spark.conf.set("spark.sql.ansi.enabled", request.param)
     yield
     spark.conf.set("spark.sql.ansi.enabled", True)
