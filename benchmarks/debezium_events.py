@@ -11,6 +11,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 from reference.capture import CaptureInstance
+from reference.debezium import encode_unscaled
 
 LANDED = "position bigint, topic string, key string, value string, headers string"
 TABLES = (
@@ -77,12 +78,6 @@ TYPES = {
 }
 
 
-def unscaled(number: int) -> str:
-    """Base64 of a decimal's two's complement, as Kafka Connect writes it."""
-    length = (number + (number < 0)).bit_length() // 8 + 1
-    return base64.b64encode(number.to_bytes(length, "big", signed=True)).decode()
-
-
 def time(rng: random.Random) -> str:
     year, month, day = rng.randrange(2010, 2026), rng.randrange(1, 10), rng.randrange(10, 20)
     return f"{year}-0{month}-{day}T08:14:11.{rng.randrange(10**6):06}Z"
@@ -95,8 +90,8 @@ def row(table: str, number: int, rng: random.Random) -> dict[str, Any]:
             "customer_id": number,
             "name": f"Customer {number} Þór",
             "email": f"u{rng.randrange(10**6)}@example.org",
-            "balance": unscaled(rng.randrange(-(10**12), 10**12)),
-            "wide": unscaled(rng.randrange(-(10**30), 10**30)),
+            "balance": encode_unscaled(rng.randrange(-(10**12), 10**12)),
+            "wide": encode_unscaled(rng.randrange(-(10**30), 10**30)),
             "is_vip": rng.random() < 0.1,
             "avatar": base64.b64encode(rng.randbytes(24)).decode(),
             "score": rng.random(),
@@ -110,7 +105,7 @@ def row(table: str, number: int, rng: random.Random) -> dict[str, Any]:
             "customer_id": number // 5,
             "order_no": number % 5,
             "status": rng.choice(("new", "paid", "shipped", "returned")),
-            "amount": unscaled(rng.randrange(10**9)),
+            "amount": encode_unscaled(rng.randrange(10**9)),
             "qty": rng.randrange(-5, 2**31),
             "express": rng.random() < 0.5,
             "ordered_at": time(rng),

@@ -1,5 +1,5 @@
-{#- Removes the invalid rows of side tables, one table after the other (docs/decisions/0005). Each gets `removed_rows`: how many, or 'failed', which is written
-    down and stops no other. -#}
+{#- Removes the invalid rows of side tables, one table after the other (docs/decisions/0005). Each gets
+    `removed_rows`: how many, or 'failed', which is written down and stops no other. -#}
 {% macro _clean_side_tables(tables, version, is_job=true, threshold=none) %}
     {% set clean = [] %}
     {% for table in tables %}

@@ -9,12 +9,6 @@
     {% if not is_incremental %}
         {% do return(batch) %}
     {% endif %}
-    {% if 'encodings' not in adapter.get_columns_in_relation(log) | map(attribute='name') %}
-        {% do exceptions.raise_compiler_error(
-            'debezium_log: ' ~ log ~ ' has no column encodings, so an older version has written it: once all of it '
-            ~ 'is captured, write it anew out of the events: dbt run --full-refresh --select ' ~ log.identifier
-        ) %}
-    {% endif %}
     {% set position = dbt_cdc._fetch(
         'select max(resume_position) as position from ' ~ log
     )[0].position %}

@@ -6,7 +6,9 @@
 {% macro debezium_log(events, connector='postgresql', types=none, before_images=none) -%}
     {%- do dbt_cdc._debezium_check_arguments(connector, types, before_images) -%}
     {{- config(meta={'cdc_source_types': types or {}}) -}}
-    {%- set batch = dbt_cdc._debezium_batch(events, this, execute and is_incremental()) -%}
+    {%- set is_incremental = execute and is_incremental() -%}
+    {%- do dbt_cdc._debezium_check_log(this) if is_incremental -%}
+    {%- set batch = dbt_cdc._debezium_batch(events, this, is_incremental) -%}
     {%- do dbt_cdc._note_adapter(events, this, before_images) if dbt_cdc._is_building() -%}
 with {{ dbt_cdc._debezium_events(events, batch, before_images or {}) }},
 
@@ -71,6 +73,17 @@ where not exists (
             "debezium_log: before_images['" ~ table ~ "'] is '" ~ content ~ "'; allowed: 'key'"
         ) %}
     {% endfor %}
+{% endmacro %}
+
+
+{#- Refuses to append to a log of decoded values. -#}
+{% macro _debezium_check_log(log) %}
+    {% if 'encodings' not in adapter.get_columns_in_relation(log) | map(attribute='name') %}
+        {% do exceptions.raise_compiler_error(
+            'debezium_log: ' ~ log ~ ' has no column encodings, so an older version has written it: once all of it '
+            ~ 'is captured, write it anew out of the events: dbt run --full-refresh --select ' ~ log.identifier
+        ) %}
+    {% endif %}
 {% endmacro %}
 
 

@@ -346,6 +346,12 @@ def decode_value(value: Any, source_type: str) -> str | None:
     return _from_ticks(3 if digits <= 3 else 6 if digits <= 6 else 9)(value)
 
 
+def encode_unscaled(number: int) -> str:
+    """Base64 of a number's two's complement: a decimal of Kafka Connect without its point."""
+    length = (number + (number < 0)).bit_length() // 8 + 1
+    return base64.b64encode(number.to_bytes(length, "big", signed=True)).decode()
+
+
 def _unscaled(text: str, scale: int) -> str:
     """Base64 of a big-endian two's complement -> plain decimal text with `scale` digits."""
     number = int.from_bytes(base64.b64decode(text, validate=True), "big", signed=True)

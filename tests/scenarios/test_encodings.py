@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Callable, Iterator
 
 import pytest
 from capturing import Capture, instance_yaml
-from harness import Project, compiled
+from harness import Project
 from reference.capture import CaptureInstance
-from reference.debezium import decode_value
+from reference.debezium import decode_value, encode_unscaled
 from reference.log import LogRecord, int_to_lsn, parse_json
 from reference.values import read_value
-from scenarios.test_images import BAD, CHECK, ERROR, found, wanted
+from scenarios.test_images import BAD, CHECK, ERROR, compiled_reads, found, wanted
 
 pytestmark = pytest.mark.slow
-
-
-def unscaled(number: int) -> str:
-    length = (number + (number < 0)).bit_length() // 8 + 1
-    return base64.b64encode(number.to_bytes(length, "big", signed=True)).decode()
 
 
 LARGEST = 10**38 - 1
@@ -28,7 +22,7 @@ NUMBERS = [
     0, 1, -1, 127, 128, -128, -129, 99999, 10**6, 12345678901234, 2**63, -(2**63) - 1, 2**64,
     -(2**64), 2**120, LARGEST, -LARGEST,
 ]  # fmt: skip
-TOO_LONG = [f'"{unscaled(n)}"' for n in (10**38, 2**127, 2**140, -(2**135))]
+TOO_LONG = [f'"{encode_unscaled(n)}"' for n in (10**38, 2**127, 2**140, -(2**135))]
 BYTES = [
     '"AAE="',
     '"//8="',
@@ -42,9 +36,11 @@ BYTES = [
     f'"{"A" * 28}"',
     '"x"',
 ]
-DECIMALS = [*(f'"{unscaled(n)}"' for n in NUMBERS), *BYTES]
+DECIMALS = [*(f'"{encode_unscaled(n)}"' for n in NUMBERS), *BYTES]
 SCALED = [
-    json.dumps({"scale": scale, "value": unscaled(n)}) for n in NUMBERS[:8] for scale in (0, 3, 18)
+    json.dumps({"scale": scale, "value": encode_unscaled(n)})
+    for n in NUMBERS[:8]
+    for scale in (0, 3, 18)
 ]
 TIMES = [
     "0", "-1", "1", "999", '"2008-08-07T14:11:06Z"', '"2008-08-07T14:11:06.5"', "1.5", "1.50",
@@ -99,29 +95,10 @@ def with_source_types(text: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def statements(make_project: Callable[..., Project]) -> Iterator[tuple[Project, dict[str, str]]]:
-    """The text of each instance's statement over a view `one_log`."""
+def statements(make_project: Callable[..., Project]) -> Iterator[tuple[Capture, dict[str, str]]]:
     instances = list(INSTANCES.values())
-    models = {
-        f"read_{instance.capture_instance}.sql": "-- {{ ref('raw_log') }}\n"
-        "{% if execute %}{{ dbt_cdc._change_rows("
-        f"dbt_cdc._find_instance('{instance.capture_instance}'),"
-        " dict(dbt_cdc._no_window(), to_lsn='0x' ~ 'F' * 20), 'one_log', 'one_transactions'"
-        ") }}{% endif %}"
-        for instance in instances
-    }
-    models["instances.yml"] = with_source_types(instance_yaml(instances))
-    target = Capture(make_project, instances, models=models)
-    target.project.ok("compile", "--select", "read_*")
-    folder = target.project.folder / "target" / "compiled" / "shop" / "models"
-    texts = {
-        name: (folder / name).read_text(encoding="utf-8").rstrip()
-        for name in models
-        if name.startswith("read")
-    }
-    with compiled(target.project.spark):
-        yield target, texts
-    target.project.spark.conf.set("spark.sql.ansi.enabled", True)
+    models = {"instances.yml": with_source_types(instance_yaml(instances))}
+    yield from compiled_reads(make_project, instances, **models)
 
 
 def canonical(value: str, source_type: str, data_type: str) -> str:

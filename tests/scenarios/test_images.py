@@ -110,26 +110,31 @@ def wanted(log: list[LogRecord], instance: CaptureInstance) -> list[ChangeRow] |
         return None
 
 
-@pytest.fixture(scope="module")
-def statements(
-    make_project: Callable[..., Project],
+def compiled_reads(
+    make_project: Callable[..., Project], instances: list[CaptureInstance], **more: str
 ) -> Iterator[tuple[Capture, dict[str, str]]]:
-    """The text of each statement; while it is used Spark compiles, as it does for users."""
+    """The text of each instance's statement over a view `one_log`; while it is used Spark compiles,
+    as it does for users."""
     models = {
         f"read_{instance.capture_instance}.sql": "-- {{ ref('raw_log') }}\n"
         "{% if execute %}{{ dbt_cdc._change_rows("
         f"dbt_cdc._find_instance('{instance.capture_instance}'),"
         " dict(dbt_cdc._no_window(), to_lsn='0x' ~ 'F' * 20), 'one_log', 'one_transactions'"
         ") }}{% endif %}"
-        for instance in INSTANCES.values()
+        for instance in instances
     }
-    target = Capture(make_project, list(INSTANCES.values()), models=models)
+    target = Capture(make_project, instances, models={**models, **more})
     target.project.ok("compile", "--select", "read_*")
     folder = target.project.folder / "target" / "compiled" / "shop" / "models"
     texts = {name: (folder / name).read_text(encoding="utf-8").rstrip() for name in models}
     with compiled(target.project.spark):
         yield target, texts
     target.project.spark.conf.set("spark.sql.ansi.enabled", True)
+
+
+@pytest.fixture(scope="module")
+def statements(make_project: Callable[..., Project]) -> Iterator[tuple[Capture, dict[str, str]]]:
+    yield from compiled_reads(make_project, list(INSTANCES.values()))
 
 
 def found(
