@@ -34,6 +34,16 @@ select 1 as placeholder
 {% endmacro %}
 
 
+{#- The tables that the log has records of; none in a project that has no log yet. -#}
+{% macro log_tables() -%}
+    {%- if dbt_cdc._setting('cdc_log_model') or dbt_cdc._setting('cdc_log_source') -%}
+select source_schema, source_name from {{ dbt_cdc._log_relation() }} where source_name is not null
+    {%- else -%}
+select '' as source_schema, '' as source_name where false
+    {%- endif -%}
+{%- endmacro %}
+
+
 {#- What the instance is made of: the model with its YAML. A unit test, which knows neither the
     YAML nor `graph`, overrides this macro (models/example/_example.yml). -#}
 {% macro captured_model() %}

@@ -15,10 +15,16 @@
         {% elif dry_run %}
             {% do dbt_cdc._print_rows(dbt_cdc._removable_versions(cleanup)) %}
         {% else %}
+            {% set started = dbt_cdc._now() %}
             {% do dbt_cdc._raise_min_valid_versions(cleanup) %}
+            {% do dbt_cdc._note_steps(
+                cleanup, started, ['Start', dbt_cdc._retention_step(settings, cleanup), 'UpdateInvalidCleanup']) %}
             {% do dbt_cdc._clean_side_tables(cleanup.tables, cleanup.version, threshold=threshold) %}
             {% do dbt_cdc._harden(cleanup) %}
             {% do dbt_cdc._clean_commit_table(cleanup.version, threshold) %}
+            {% do dbt_cdc._note_steps(
+                cleanup, dbt_cdc._now(), ['UpdateHardenedCleanup', 'End'],
+                cleanup.tables | rejectattr('removed_rows')) %}
             {% if not dbt_cdc._registered_instances() %}
                 {% do dbt_cdc._remove_dead_rows([], is_job=true, threshold=threshold) %}
             {% endif %}
@@ -82,6 +88,29 @@
         ~ cleanup.version
     ) %}
     {% do dbt_cdc._publish_tracking_versions(cleanup.scanned_lsn) %}
+{% endmacro %}
+
+
+{#- Steps that are no table's, as rows of mschange_tracking_history; and tables that had nothing to remove. -#}
+{% macro _note_steps(cleanup, started, steps, tables=[]) %}
+    {% set rows = [] %}
+    {% for table in tables %}
+        {% do rows.append(dbt_cdc._history_row(table.name, table.table, started, table.mark, rows=0)) %}
+    {% endfor %}
+    {% for step in steps %}
+        {% do rows.append(dbt_cdc._history_row(none, none, started, cleanup.version, comments=step)) %}
+    {% endfor %}
+    {% do dbt_cdc._note_history(rows) %}
+{% endmacro %}
+
+
+{#- The retention, and the time of the last commit that it does not keep. -#}
+{% macro _retention_step(settings, cleanup) %}
+    {% set last = dbt_cdc._fetch(
+        "select date_format(max(commit_time), 'yyyy-MM-dd HH:mm:ss') as time from "
+        ~ dbt_cdc._state_relation('syscommittab') ~ ' where commit_ts <= ' ~ cleanup.version)[0].time %}
+    {% do return('UpdateRetention: ' ~ settings.retention_period ~ ' ' ~ settings.retention_period_units_desc
+        ~ ', commits up to ' ~ last if last else '') %}
 {% endmacro %}
 
 

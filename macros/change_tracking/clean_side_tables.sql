@@ -25,29 +25,53 @@
 {% endmacro %}
 
 
-{#- Removes rows up to `mark`, `threshold` a DELETE: how many, or 'failed'. What was done goes into
-    mschange_tracking_history. -#}
+{#- Removes rows up to `mark`, `threshold` a DELETE: how many, or 'failed'. Before the first one goes, there is a
+    row of it in mschange_tracking_history, which has no end_time until all have gone. -#}
 {% macro _clean_versions(relation, column, mark, table_name=none, threshold=none) %}
     {% set condition = column ~ ' <= ' ~ mark %}
-    {% set started = modules.datetime.datetime.now(modules.pytz.utc) %}
     {% set is_there = load_cached_relation(relation) is not none %}
     {% set dead = dbt_cdc._fetch(
         'select count(*) as dead from ' ~ relation ~ ' where ' ~ condition)[0].dead | int if is_there %}
     {% if is_there and not dead %}
         {% do return(0) %}
     {% endif %}
+    {% set started = dbt_cdc._now() %}
+    {% do dbt_cdc._note_history([dbt_cdc._history_row(
+        relation.identifier, table_name, started, mark, is_ended=false)]) %}
     {% set removed = dbt_cdc._remove_rows(relation, condition, dead, cut_by=column, threshold=threshold)
         if is_there else 'failed' %}
     {% set comment = none if removed != 'failed' else dbt_cdc._error_text(
         22123, 'the rows could not be removed' if is_there else 'the table is not there',
         'the next cleanup tries again' if is_there else 'dbt run makes it') %}
     {% do run_query(
-        'insert into ' ~ dbt_cdc._state_relation('mschange_tracking_history') ~ ' select '
-        ~ dbt_cdc._literal(relation.identifier) ~ ', ' ~ dbt_cdc._literal(table_name) ~ ", timestamp'"
-        ~ started.strftime('%Y-%m-%d %H:%M:%S.%f') ~ "', current_timestamp(), "
-        ~ (0 if removed == 'failed' else removed or 0) ~ ', ' ~ mark ~ ', ' ~ dbt_cdc._literal(comment)
+        'update ' ~ dbt_cdc._state_relation('mschange_tracking_history')
+        ~ ' set end_time = current_timestamp(), rows_cleaned_up = ' ~ (0 if removed == 'failed' else removed or 0)
+        ~ ', comments = ' ~ dbt_cdc._literal(comment) ~ ' where internal_table_name = '
+        ~ dbt_cdc._literal(relation.identifier) ~ ' and start_time = ' ~ started
     ) %}
     {% do return(removed) %}
+{% endmacro %}
+
+
+{#- A row of mschange_tracking_history, as SQL. -#}
+{% macro _history_row(internal_table_name, table_name, start_time, version, rows=none, is_ended=true, comments=none) %}
+    {% do return('(' ~ [
+        dbt_cdc._literal(internal_table_name), dbt_cdc._literal(table_name), start_time,
+        'current_timestamp()' if is_ended else 'cast(null as timestamp)',
+        rows if rows is not none else 'cast(null as bigint)', version, dbt_cdc._literal(comments),
+    ] | join(', ') ~ ')') %}
+{% endmacro %}
+
+
+{% macro _note_history(rows) %}
+    {% do run_query(
+        'insert into ' ~ dbt_cdc._state_relation('mschange_tracking_history') ~ ' select * from values '
+        ~ rows | join(', ')) %}
+{% endmacro %}
+
+
+{% macro _now() %}
+    {% do return("timestamp'" ~ modules.datetime.datetime.now(modules.pytz.utc).strftime('%Y-%m-%d %H:%M:%S.%f') ~ "'") %}
 {% endmacro %}
 
 

@@ -1,16 +1,23 @@
-{#- Run-operation: prints models that hold the wrapper functions by time of a capture instance, or of all,
-    ready to paste. -#}
+{#- Run-operation (sys.sp_cdc_generate_wrapper_function): prints the scripts that make the wrapper functions by
+    time of a capture instance, or of all, and gives them as rows: [{function_name, create_script}].
+    `as_models` gives models instead, ready to paste. -#}
 {% macro generate_wrapper_function(
-    capture_instance=none, closed_high_end_point=true, column_list=none, update_flag_list=none
+    capture_instance=none, closed_high_end_point=true, column_list=none, update_flag_list=none, as_models=false
 ) %}
     {% if execute %}
-        {% do log(dbt_cdc._wrapper_models(
-            capture_instance, closed_high_end_point, column_list, update_flag_list), info=true) %}
+        {% set functions = dbt_cdc._wrapper_functions(
+            capture_instance, closed_high_end_point, column_list, update_flag_list, as_models) %}
+        {% for function in functions %}
+            {% do log(
+                function.create_script if as_models
+                else '-- ' ~ function.function_name ~ '\n' ~ function.create_script ~ ';\n', info=true) %}
+        {% endfor %}
+        {% do return(functions) %}
     {% endif %}
 {% endmacro %}
 
 
-{% macro _wrapper_models(capture_instance, closed_high_end_point, column_list, update_flag_list) %}
+{% macro _wrapper_functions(capture_instance, closed_high_end_point, column_list, update_flag_list, as_models) %}
     {% set instances = dbt_cdc._capture_instances() %}
     {% if capture_instance is none and (column_list is not none or update_flag_list is not none) %}
         {% do dbt_cdc.raise_cdc_error(
@@ -23,22 +30,29 @@
             'this project has ' ~ (instances | sort | join(', ') or 'none')
         ) %}
     {% endif %}
-    {% set texts = [] %}
+    {% set functions, known = [], dbt_cdc._registered_if_any() %}
+    {% set is_closed = closed_high_end_point in [true, 1, '1'] %}
     {% for name, instance in instances | dictsort
         if capture_instance is none or name == capture_instance | lower %}
+        {% do dbt_cdc._take_registered(instance, known[name]) if name in known %}
         {% set columns = dbt_cdc._listed_columns(instance, column_list, 22918) %}
         {% set flags = dbt_cdc._listed_columns(instance, update_flag_list or [], 22919) %}
         {% for kind in ['all', 'net'] if kind == 'all' or instance.supports_net_changes %}
-            {% do texts.append(
-                dbt_cdc._wrapper_model(instance, kind, closed_high_end_point, columns, flags)) %}
+            {% set function_name = 'fn_' ~ kind ~ '_changes_' ~ name %}
+            {% do functions.append({
+                'function_name': function_name,
+                'create_script': dbt_cdc._wrapper_model(instance, kind, is_closed, columns, flags)
+                    if as_models else 'create function ' ~ function_name
+                    ~ dbt_cdc._wrapper_function_sql(kind, instance, columns, flags, is_closed),
+            }) %}
         {% endfor %}
     {% endfor %}
-    {% do return(texts | join('\n')) %}
+    {% do return(functions) %}
 {% endmacro %}
 
 
 {#- The text of one model. Update flags of net changes need 'all with mask'. -#}
-{% macro _wrapper_model(instance, kind, closed_high_end_point, columns, flags) %}
+{% macro _wrapper_model(instance, kind, is_closed, columns, flags) %}
     {% set lines = [] %}
     {% if kind == 'all' %}
         {% do lines.extend(['`__CDC_STARTLSN`', '`__CDC_SEQVAL`']) %}
@@ -57,7 +71,7 @@
         ~ '\nfrom {' ~ '{ dbt_cdc.' ~ kind ~ "_changes_between(\n    '" ~ instance.name
         ~ "',\n    start_time=var('start_time', none),\n    end_time=var('end_time', none),"
         ~ "\n    row_filter_option='" ~ option ~ "',\n    closed_high_end_point="
-        ~ closed_high_end_point | lower
+        ~ is_closed | lower
         ~ (",\n    update_flag_list=" ~ tojson(flags) if flags else '') ~ '\n) }' ~ '}\n'
     ) %}
 {% endmacro %}

@@ -62,13 +62,25 @@
             ~ "commit_lsn < '" ~ lowest ~ "')",
         'scan_progress': "window_to_lsn <= '" ~ scanned_lsn ~ "'",
         'scan_sessions': 'start_time' ~ is_old,
-        'dm_cdc_errors': 'entry_time' ~ is_old,
+        'dm_cdc_errors': 'entry_time' ~ is_old ~ ' and session_id < ' ~ dbt_cdc._first_session_to_keep(),
         'job_requests': 'requested_at' ~ is_old,
         'mschange_tracking_history': 'start_time' ~ is_old,
     }.items() if dbt_cdc._has_state(table) %}
         {% do dead.update({dbt_cdc._state_relation(table) | string: condition}) %}
     {% endfor %}
     {% do return(dead) %}
+{% endmacro %}
+
+
+{#- As SQL Server: the errors of the last 32 sessions that had any stay. -#}
+{% macro _first_session_to_keep() %}
+    {% if not dbt_cdc._has_state('dm_cdc_errors') %}
+        {% do return(0) %}
+    {% endif %}
+    {% do return(dbt_cdc._fetch(
+        'select coalesce(min(session_id), 1) as session_id from (select distinct session_id from '
+        ~ dbt_cdc._state_relation('dm_cdc_errors')
+        ~ ' where session_id > 0 order by session_id desc limit 32)')[0].session_id | int) %}
 {% endmacro %}
 
 

@@ -39,31 +39,40 @@
 {%- endmacro %}
 
 
-{#- A function by time finds its commits when it runs: it reads the whole change table. -#}
-{% macro _wrapper_function_sql(kind, instance) -%}
+{#- A function by time finds its commits when it runs: it reads the whole change table. `is_closed`: whether
+    its window includes end_time; none makes that a parameter. -#}
+{% macro _wrapper_function_sql(kind, instance, columns=none, flags=[], is_closed=none) -%}
     {%- set window = dbt_cdc._function_window(kind, instance) -%}
+    {%- set columns = columns or instance.columns | map(attribute='name') | list -%}
     {%- do window.update(
         by_time=true, start_time='start_time', end_time='end_time',
-        is_closed='closed_high_end_point', from_lsn="'" ~ dbt_cdc._zero_lsn() ~ "'",
+        is_closed='closed_high_end_point' if is_closed is none else is_closed | lower,
+        from_lsn="'" ~ dbt_cdc._zero_lsn() ~ "'",
         to_lsn="'0x" ~ 'F' * 20 ~ "'", option_sql='lower(trim(row_filter_option))',
-        listed_columns=instance.columns | map(attribute='name') | list, flagged_columns=[]
+        listed_columns=columns, flagged_columns=flags
     ) -%}
     {%- do window.update(commits=dbt_cdc._published_commits_of_times(window)) -%}
     (
         start_time timestamp default null,
         end_time timestamp default null,
-        row_filter_option string default 'all',
+        row_filter_option string default 'all'
+        {%- if is_closed is none %},
         closed_high_end_point boolean default true
+        {%- endif %}
     )
     returns table (
         {%- if kind == 'all' %}
         `__CDC_STARTLSN` string,
         `__CDC_SEQVAL` string,
         {%- endif %}
-        {%- for column in instance.columns %}
-        {{ dbt_cdc._column(column.name) }} {{ dbt_cdc._expression_type(column.data_type) }},
+        {%- for column in columns %}
+        {{ dbt_cdc._column(column) }} {{ dbt_cdc._expression_type(
+            instance.columns[dbt_cdc._find_ordinal(instance.columns, column) - 1].data_type) }},
         {%- endfor %}
         `__CDC_OPERATION` string
+        {%- for column in flags %},
+        {{ dbt_cdc._column(column ~ '_uflag') }} boolean
+        {%- endfor %}
     )
     return
     {{ dbt_cdc._all_wrapper_sql(window) if kind == 'all' else dbt_cdc._net_wrapper_sql(window) }}

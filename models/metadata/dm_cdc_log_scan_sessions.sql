@@ -129,8 +129,20 @@ aggregated as (
         cast(sum(failed_sessions_count) as int) as failed_sessions_count
     from sessions
     having count(*) > 0
+),
+
+final as (
+    select * from aggregated
+    union all
+    select * from sessions
 )
 
-select * from aggregated
-union all
-select * from sessions
+select
+    *,
+    regexp_replace(start_lsn, '0x(.{8})(.{8})', '$1:$2:') as start_lsn_text,
+    regexp_replace(current_lsn, '0x(.{8})(.{8})', '$1:$2:') as current_lsn_text,
+    regexp_replace(end_lsn, '0x(.{8})(.{8})', '$1:$2:') as end_lsn_text,
+    regexp_replace(last_commit_lsn, '0x(.{8})(.{8})', '$1:$2:') as last_commit_lsn_text,
+    regexp_replace(first_begin_cdc_lsn, '0x(.{8})(.{8})', '$1:$2:') as first_begin_cdc_lsn_text,
+    regexp_replace(last_commit_cdc_lsn, '0x(.{8})(.{8})', '$1:$2:') as last_commit_cdc_lsn_text
+from final

@@ -1,7 +1,29 @@
 {{ config(materialized='state_view') }}
 
-select distinct
-    source_schema,
-    source_name,
-    true as is_tracked_by_cdc
-from {{ ref('change_tables') }}
+with captured as (
+    select distinct
+        source_schema,
+        source_name
+    from {{ ref('change_tables') }}
+),
+
+logged as (
+    {{ dbt_cdc.log_tables() }}
+),
+
+-- records of a captured table may be gone
+tables as (
+    select * from captured
+    union
+    select * from logged
+)
+
+select
+    tables.source_schema,
+    tables.source_name,
+    captured.source_name is not null as is_tracked_by_cdc
+from tables
+left join captured
+    on
+        tables.source_schema = captured.source_schema
+        and tables.source_name = captured.source_name

@@ -9,6 +9,7 @@ change_table_log = _STATEMENT
 change_tracking_table = _STATEMENT
 debezium_log = _STATEMENT
 dms_log = _STATEMENT
+log_tables = _STATEMENT
 publication = _STATEMENT
 scan = _STATEMENT
 state_table = _STATEMENT

@@ -46,8 +46,8 @@ def test_files_tests_and_reasons_exist() -> None:
 
 # What only this package's own models, hooks and unit tests call.
 OWN = {
-    "captured_model", "finish_scan", "publication", "raise_cdc_error", "scan", "scan_window",
-    "state_table",
+    "captured_model", "finish_scan", "log_tables", "publication", "raise_cdc_error", "scan",
+    "scan_window", "state_table",
 }  # fmt: skip
 
 

@@ -10,6 +10,7 @@ import pytest
 from harness import Project
 from reference.change_tracking import ChangeTracking, TrackedTable
 from reference.log import UTC
+from statements import dying_at
 from tracking import Tracking, TrackingWriter, with_masks
 
 pytestmark = pytest.mark.slow
@@ -146,14 +147,26 @@ def test_the_next_cleanup_finishes(story: Story) -> None:
     assert story.settings() == (6, 6)
     history = tracking.sql(
         "select internal_table_name, table_name, rows_cleaned_up, cleanup_version, comments,"
-        " end_time >= start_time from {schema}.mschange_tracking_history order by start_time"
+        " end_time >= start_time from {schema}.mschange_tracking_history order by end_time"
     )
+    begin = [
+        (None, None, None, 6, step, True)
+        for step in (
+            "Start", "UpdateRetention: 3 HOURS, commits up to 2024-05-01 05:00:00",
+            "UpdateInvalidCleanup",
+        )
+    ]  # fmt: skip
     assert [tuple(row) for row in history] == [
+        *begin,
         ("change_tracking_dbo_items", "dbo.items", 0, 6, FAILED, True),
         ("change_tracking_dbo_notes", "dbo.notes", 3, 6, None, True),
+        *begin,
         ("change_tracking_dbo_items", "dbo.items", 3, 6, None, True),
         ("syscommittab", None, 6, 6, None, True),
-    ]  # fmt: skip
+        ("change_tracking_dbo_notes", "dbo.notes", 0, 6, None, True),
+        (None, None, None, 6, "UpdateHardenedCleanup", True),
+        (None, None, None, 6, "End", True),
+    ]
     story.check()
 
 
@@ -189,3 +202,19 @@ def test_g38_what_a_flush_prints(story: Story) -> None:
         "The value returned by safe_cleanup_version() is 8.",
         "Deleted 0 rows from syscommittab.",
     ]
+
+
+def test_a_cleanup_that_is_killed_after_a_delete_has_its_row(story: Story) -> None:
+    tracking = story.tracking
+    tracking.operation("set_change_tracking", change_retention="1 minutes")
+    with dying_at(lambda sql: "delete from" in sql and "change_tracking_dbo_items" in sql):
+        tracking.project.dbt("run-operation", "change_tracking_cleanup")
+    (killed,) = tracking.sql(
+        "select * from {schema}.mschange_tracking_history where end_time is null"
+    )
+    assert killed.internal_table_name == "change_tracking_dbo_items"
+    assert (killed.rows_cleaned_up, killed.cleanup_version) == (None, 9)
+    assert story.kept() == {"items": [], "notes": [10]}
+    tracking.operation("change_tracking_cleanup")
+    story.reference.clean_up(timedelta(minutes=1))
+    story.check()

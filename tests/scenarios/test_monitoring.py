@@ -65,6 +65,9 @@ def test_a_scan_is_one_session_with_its_counts(story: Capture) -> None:
     assert (scan.current_lsn, scan.last_commit_lsn) == (int_to_lsn(13), int_to_lsn(13))
     assert (scan.tran_count, scan.log_record_count, scan.command_count) == (2, 7, 2)
     assert (scan.first_begin_cdc_lsn, scan.last_commit_cdc_lsn) == (int_to_lsn(1), int_to_lsn(4))
+    assert (scan.start_lsn_text, scan.end_lsn_text) == (
+        "00000000:00000000:0000", "00000000:00000000:000D",
+    )  # fmt: skip
     assert scan.last_commit_cdc_time == datetime(2024, 5, 1, 0, 0, 30)
     assert scan.last_commit_time == datetime(2024, 5, 1, 0, 1, 30)
     assert scan.latency == int(scan.end_time.timestamp()) - int(
@@ -76,6 +79,11 @@ def test_a_scan_is_one_session_with_its_counts(story: Capture) -> None:
     assert (total.tran_count, total.command_count, total.latency) == (2, 2, scan.latency)
     rows = story.sql("select inline(captured_rows) from {schema}.scan_sessions")
     assert sorted(map(tuple, rows)) == [("dbo_items", 2), ("dbo_notes", 0)]
+
+
+def test_tables_of_the_log_that_are_not_captured(story: Capture) -> None:
+    tracked = story.sql("select source_name, is_tracked_by_cdc from {schema}.is_tracked_by_cdc")
+    assert dict(tracked) == {"items": True, "notes": True, "other": False}
 
 
 def test_successive_empty_scans_are_one_session(story: Capture) -> None:
@@ -233,6 +241,18 @@ def test_rows_beyond_their_retention_are_reported(watched: Capture) -> None:
     assert failed(watched, "within_retention") == late
     watched.project.ok("run-operation", "cleanup")
     assert failed(watched, "within_retention") == set()
+
+
+def test_errors_of_32_sessions_stay(watched: Capture) -> None:
+    """However old they are; others go with all that is kept for cdc_monitoring_days."""
+    watched.sql(
+        "insert into {schema}.dm_cdc_errors select if(n < 3, 0, n), 3,"
+        " current_timestamp() - interval '40' day, 1, 16, 1, 'x', null, null, null"
+        " from (select explode(sequence(1, 43)) as n)"
+    )
+    watched.project.ok("run-operation", "cleanup")
+    kept = sorted(row.session_id for row in errors(watched))
+    assert kept == list(range(12, 44))
 
 
 def test_a_data_test_of_a_change_table_on_another_model(watched: Capture) -> None:

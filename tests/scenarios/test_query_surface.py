@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import random
+import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
@@ -341,22 +342,63 @@ def test_wrapper_columns_and_flags(story: Capture, mapping: list[MappingRow]) ->
     assert {row["__CDC_OPERATION"] for row in merged} == {"M"}
 
 
-def test_generated_wrapper_runs_as_a_model(story: Capture) -> None:
-    arguments = {"capture_instance": "dbo_items", "column_list": "id, pay load",
-                 "update_flag_list": ["Name"], "closed_high_end_point": False}  # fmt: skip
-    printed = story.project.ok(
+CHOSEN = {"capture_instance": "dbo_items", "column_list": "pay load, id",
+          "update_flag_list": ["Name"], "closed_high_end_point": 0}  # fmt: skip
+
+
+def generated(story: Capture, **arguments: object) -> str:
+    """What generate_wrapper_function prints."""
+    return story.project.ok(
         "run-operation", "generate_wrapper_function", "--args", json.dumps(arguments)
     ).output
+
+
+def test_generated_wrappers_are_functions(story: Capture) -> None:
+    """Their scripts run in any schema, and say the same as the macros with these arguments."""
+    printed = generated(story, **CHOSEN)
+    found = re.findall(r"^-- (fn_\w+)\n(create function \1\(.*?);$", printed, re.M | re.S)
+    assert [name for name, _ in found] == ["fn_all_changes_dbo_items", "fn_net_changes_dbo_items"]
+    end = story.sql("select max(tran_end_time) from {schema}.lsn_time_mapping")[0][0]
+    lists = "closed_high_end_point=false, column_list=CHOSEN[0], update_flag_list=['Name']"
+    calls = [
+        f"{kind}_changes_between('dbo_items', none, '{end}', '{option}', {lists})".replace(
+            "CHOSEN[0]", "['pay load', 'id']"
+        )
+        for kind, option in (("all", "all update old"), ("net", "all with mask"))
+    ]
+    story.sql("create database {schema}_own")
+    story.sql("use {schema}_own")
+    try:
+        for (name, script), call, option in zip(
+            found, calls, ("all update old", "all with mask"), strict=True
+        ):
+            story.sql(script.replace("{", "{{").replace("}", "}}"))
+            rows_of_function = story.sql(
+                f"select * from {name}(null, timestamp'{end}', '{option}')"
+            )
+            (wanted,) = rows(story, [call])
+            assert [r.asDict() for r in wanted] and list(rows_of_function[0].asDict()) == list(
+                wanted[0].asDict()
+            )
+            assert sorted(map(repr, rows_of_function)) == sorted(map(repr, wanted))
+    finally:
+        story.sql("use default")
+        story.sql("drop database {schema}_own cascade")
+    assert len(re.findall(r"^create function fn_", generated(story), re.M)) == 5
+
+
+def test_generated_wrapper_runs_as_a_model(story: Capture) -> None:
+    printed = generated(story, as_models=True, **CHOSEN)
     models = ["-- models/" + text for text in printed.split("-- models/")[1:]]
     assert [model.split("\n")[0] for model in models] == [
         "-- models/fn_all_changes_dbo_items.sql", "-- models/fn_net_changes_dbo_items.sql",
     ]  # fmt: skip
     columns = [story.sql(query)[0].asDict() for query in compiled(story, models)]
     assert [list(row) for row in columns] == [
-        ["__CDC_STARTLSN", "__CDC_SEQVAL", "id", "pay load", "__CDC_OPERATION", "Name_uflag"],
-        ["id", "pay load", "__CDC_OPERATION", "Name_uflag"],
+        ["__CDC_STARTLSN", "__CDC_SEQVAL", "pay load", "id", "__CDC_OPERATION", "Name_uflag"],
+        ["pay load", "id", "__CDC_OPERATION", "Name_uflag"],
     ]
-    every = story.project.ok("run-operation", "generate_wrapper_function").output
+    every = generated(story, as_models=True)
     assert every.count("-- models/fn_all_") == 3
     assert every.count("-- models/fn_net_") == 2
     for arguments, number in [
