@@ -34,6 +34,7 @@ SPARK_CONF = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true",
     "spark.sql.codegen.cache.maxEntries": "5000",
+    "spark.sql.codegen.hugeMethodLimit": "8000",
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.leafNodeDefaultParallelism": "1",
     "spark.sql.files.minPartitionNum": "1",

@@ -21,7 +21,11 @@ ended as (
 ),
 
 owned as (
-    select * from ended
+    -- a value that is never the same: Spark reads the events once for both steps that read this one
+    select
+        *,
+        rand() as once
+    from ended
     where not is_repeated_row and coalesce(commit_number > {{ batch.last_commit }}, true)
 )
 {%- endmacro %}
