@@ -19,18 +19,12 @@
     {% if is_capturing and dbt_cdc._is_touched(instance, window) %}
         {% set row_count = dbt_cdc._append_changes(
             relation, instance, window, dbt_cdc._declared_rows(instance, compiled_code)) %}
-    {% else %}
-        {% call noop_statement('main', 'OK') -%}
-            -- nothing to capture
-        {%- endcall %}
     {% endif %}
     {% if is_capturing %}
         {% do dbt_cdc._note_captured(instance, row_count or 0) %}
     {% endif %}
 
-    {% do persist_docs(relation, model) %}
-    {{ run_hooks(post_hooks) }}
-    {% do return({'relations': [relation]}) %}
+    {% do return(dbt_cdc._end_of_model(relation, 'nothing to capture')) %}
 {% endmaterialization %}
 
 

@@ -51,17 +51,17 @@
 {%- endmacro %}
 
 
-{#- Whether a column has the same value in `before` and `after`. Most texts are equal as they stand. -#}
+{#- Whether a column has the same value in `before` and `after`. Encoded texts are mostly equal as they stand. -#}
 {% macro _is_same(column) -%}
     {%- set before, after = dbt_cdc._value(column, 'before'), dbt_cdc._value(column, 'after') -%}
     {%- set name = dbt_cdc._column(column.name) -%}
     {%- if column.encodings | length == 1 and column.encodings[0].get('scale') is not none -%}
     before.{{ name }} <=> after.{{ name }}
-    {%- elif column.encodings
-        or dbt_cdc._type_family(column.data_type) in ['float', 'binary', 'date', 'timestamp'] -%}
+    {%- elif column.encodings -%}
     before.{{ name }} <=> after.{{ name }}
             or {{ before }} <=> {{ after }}
-    {%- elif dbt_cdc._type_family(column.data_type) == 'text' -%} {{ before }} <=> {{ after }}
+    {%- elif dbt_cdc._type_family(column.data_type) in ['float', 'binary', 'date', 'timestamp', 'text'] -%}
+    {{ before }} <=> {{ after }}
     {%- else -%} before.{{ name }} <=> after.{{ name }}
     {%- endif -%}
 {%- endmacro %}

@@ -33,14 +33,7 @@ select 1 as placeholder
             {% do dbt_cdc._publish_window(relation, window, compiled_code) %}
         {% endif %}
     {% endif %}
-    {% if not load_result('main') %}
-        {% call noop_statement('main', 'OK') -%}
-            -- nothing to publish
-        {%- endcall %}
-    {% endif %}
-    {% do persist_docs(relation, model) %}
-    {{ run_hooks(post_hooks) }}
-    {% do return({'relations': [relation]}) %}
+    {% do return(dbt_cdc._end_of_model(relation, 'nothing to publish')) %}
 {% endmaterialization %}
 
 

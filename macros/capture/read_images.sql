@@ -45,16 +45,12 @@ compared as (
 changes as (
     select
         *,
-        inline(case
-            when operation = 'INSERT' then array(struct(2, after as image, after_image as text))
-            when operation = 'DELETE' then array(struct(1, before as image, before_image as text))
-            when is_key_change then array(
-                struct(1, before as image, before_image as text),
-                struct(2, after as image, after_image as text)
-            )
+        inline(case operation
+            when 'INSERT' then array(struct(2, after as image, after_image as text))
+            when 'DELETE' then array(struct(1, before as image, before_image as text))
             else array(
-                struct(3, before as image, before_image as text),
-                struct(4, after as image, after_image as text)
+                struct(if(is_key_change, 1, 3), before as image, before_image as text),
+                struct(if(is_key_change, 2, 4), after as image, after_image as text)
             )
         end) as (row_operation, image, text)
     from compared

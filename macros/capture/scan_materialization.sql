@@ -8,14 +8,7 @@
     {% if dbt_cdc._is_building() and dbt_cdc._window_to_scan().log %}
         {% do dbt_cdc._scan(relation, compiled_code) %}
     {% endif %}
-    {% if not load_result('main') %}
-        {% call noop_statement('main', 'OK') -%}
-            -- no window to open
-        {%- endcall %}
-    {% endif %}
-    {% do persist_docs(relation, model) %}
-    {{ run_hooks(post_hooks) }}
-    {% do return({'relations': [relation]}) %}
+    {% do return(dbt_cdc._end_of_model(relation, 'no window to open')) %}
 {% endmaterialization %}
 
 

@@ -26,18 +26,12 @@
                     encoded, dbt_cdc._checked_events(encoded, window, dbt_cdc._log_relation()))),
             'select count(*) as row_count from ' ~ later
         )[0].row_count %}
-    {% else %}
-        {% call noop_statement('main', 'OK') -%}
-            -- nothing to track
-        {%- endcall %}
     {% endif %}
     {% if is_capturing %}
         {% do dbt_cdc._note_captured(tracked, row_count or 0) %}
     {% endif %}
 
-    {% do persist_docs(relation, model) %}
-    {{ run_hooks(post_hooks) }}
-    {% do return({'relations': [relation]}) %}
+    {% do return(dbt_cdc._end_of_model(relation, 'nothing to track')) %}
 {% endmaterialization %}
 
 

@@ -12,9 +12,7 @@
         ['__$start_lsn', '__$seqval', '__$operation', '__$command_id', '__$commit_time'],
         dbt_cdc._validity_columns()) %}
 
-    {% do persist_docs(relation, model) %}
-    {{ run_hooks(post_hooks) }}
-    {% do return({'relations': [relation]}) %}
+    {% do return(dbt_cdc._end_of_model(relation, 'nothing new')) %}
 {% endmaterialization %}
 
 

@@ -8,9 +8,7 @@
 
     {% do dbt_cdc._write_consumer(relation, consumer, compiled_code, ['__$operation']) %}
 
-    {% do persist_docs(relation, model) %}
-    {{ run_hooks(post_hooks) }}
-    {% do return({'relations': [relation]}) %}
+    {% do return(dbt_cdc._end_of_model(relation, 'nothing new')) %}
 {% endmaterialization %}
 
 

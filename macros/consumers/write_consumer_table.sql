@@ -18,10 +18,6 @@
         {% do dbt_cdc._follow_columns(relation, columns.values() | list + added, present) %}
         {% set merge = dbt_cdc['_' ~ consumer.kind ~ '_merge'](relation, columns, changes, consumer) %}
         {% do dbt_cdc._run_merge(dbt_cdc._write_once(merge, changes), consumer) %}
-    {% else %}
-        {% call noop_statement('main', 'OK') -%}
-            -- nothing new
-        {%- endcall %}
     {% endif %}
 {% endmacro %}
 

@@ -76,8 +76,7 @@ compared as (
         *,
         0L + if(before.`id` <=> after.`id`, 0, 1) + if(before.`note` <=> after.`note`, 0, 2)
         + if(before.`amount` <=> after.`amount`, 0, 4)
-        + if(before.`at` <=> after.`at`
-            or try_cast(before.`at` as timestamp) <=> try_cast(after.`at` as timestamp), 0, 8) as mask_1,
+        + if(try_cast(before.`at` as timestamp) <=> try_cast(after.`at` as timestamp), 0, 8) as mask_1,
         if(before.`id` <=> after.`id`, false, true) as is_key_change
     from complete
 ),
@@ -85,16 +84,12 @@ compared as (
 changes as (
     select
         *,
-        inline(case
-            when operation = 'INSERT' then array(struct(2, after as image, after_image as text))
-            when operation = 'DELETE' then array(struct(1, before as image, before_image as text))
-            when is_key_change then array(
-                struct(1, before as image, before_image as text),
-                struct(2, after as image, after_image as text)
-            )
+        inline(case operation
+            when 'INSERT' then array(struct(2, after as image, after_image as text))
+            when 'DELETE' then array(struct(1, before as image, before_image as text))
             else array(
-                struct(3, before as image, before_image as text),
-                struct(4, after as image, after_image as text)
+                struct(if(is_key_change, 1, 3), before as image, before_image as text),
+                struct(if(is_key_change, 2, 4), after as image, after_image as text)
             )
         end) as (row_operation, image, text)
     from compared

@@ -92,14 +92,10 @@ compared as (
         + if(before.`column_3` <=> after.`column_3`, 0, 8)
         + if(before.`column_4` <=> after.`column_4`, 0, 16)
         + if(before.`column_5` <=> after.`column_5`, 0, 32)
-        + if(before.`column_6` <=> after.`column_6`
-            or try_cast(before.`column_6` as date) <=> try_cast(after.`column_6` as date), 0, 64)
-        + if(before.`column_7` <=> after.`column_7`
-            or try_cast(before.`column_7` as double) <=> try_cast(after.`column_7` as double), 0, 128)
-        + if(before.`column_8` <=> after.`column_8`
-            or try_cast(before.`column_8` as timestamp) <=> try_cast(after.`column_8` as timestamp), 0, 256)
-        + if(before.`column_9` <=> after.`column_9`
-            or try_to_binary(before.`column_9`, 'base64') <=> try_to_binary(after.`column_9`, 'base64'), 0, 512) as mask_1,
+        + if(try_cast(before.`column_6` as date) <=> try_cast(after.`column_6` as date), 0, 64)
+        + if(try_cast(before.`column_7` as double) <=> try_cast(after.`column_7` as double), 0, 128)
+        + if(try_cast(before.`column_8` as timestamp) <=> try_cast(after.`column_8` as timestamp), 0, 256)
+        + if(try_to_binary(before.`column_9`, 'base64') <=> try_to_binary(after.`column_9`, 'base64'), 0, 512) as mask_1,
         if(before.`column_0` <=> after.`column_0`, false, true) as is_key_change
     from complete
 ),
@@ -107,16 +103,12 @@ compared as (
 changes as (
     select
         *,
-        inline(case
-            when operation = 'INSERT' then array(struct(2, after as image, after_image as text))
-            when operation = 'DELETE' then array(struct(1, before as image, before_image as text))
-            when is_key_change then array(
-                struct(1, before as image, before_image as text),
-                struct(2, after as image, after_image as text)
-            )
+        inline(case operation
+            when 'INSERT' then array(struct(2, after as image, after_image as text))
+            when 'DELETE' then array(struct(1, before as image, before_image as text))
             else array(
-                struct(3, before as image, before_image as text),
-                struct(4, after as image, after_image as text)
+                struct(if(is_key_change, 1, 3), before as image, before_image as text),
+                struct(if(is_key_change, 2, 4), after as image, after_image as text)
             )
         end) as (row_operation, image, text)
     from compared
