@@ -181,15 +181,13 @@ if(misfit is null, {{ condition }}, raise_error(concat(
 {%- endmacro %}
 
 
-{#- The bad records of a window as (lsn, problem), the latter the whole error; `typed` are the steps that
-    find misfits. -#}
-{% macro _problems(instance, typed) -%}
-    {%- set columns = instance.columns -%}
-    {%- set types, lost = [], [] -%}
-    {%- for column in columns -%}
-        {%- set name = dbt_cdc._literal(column.name) -%}
-        {%- do types.append(name ~ ', ' ~ dbt_cdc._literal(column.data_type ~ dbt_cdc._spelling_of(column))) -%}
-        {%- do lost.append('if(image.' ~ dbt_cdc._column(column.name) ~ ' is null, ' ~ name ~ ", '')") -%}
+{#- The steps up to `placed`: the images that are bad, and the column because of which, `place`; NULL where it is no
+    column. `typed` are the steps that find misfits. -#}
+{% macro _placed_misfits(instance, typed) -%}
+    {%- set lost = [] -%}
+    {%- for column in instance.columns -%}
+        {%- do lost.append('if(image.' ~ dbt_cdc._column(column.name) ~ ' is null, '
+            ~ dbt_cdc._literal(column.name) ~ ", '')") -%}
     {%- endfor -%}
 {{ typed }},
 
@@ -217,7 +215,18 @@ placed as (
             ), 0)
         end as place
     from bad
-),
+)
+{%- endmacro %}
+
+
+{#- The bad records of a window as (lsn, problem), the latter the whole error. -#}
+{% macro _problems(instance, typed) -%}
+    {%- set types, outgrown = [], dbt_cdc._outgrown_columns(instance) -%}
+    {%- for column in instance.columns -%}
+        {%- do types.append(dbt_cdc._literal(column.name) ~ ', '
+            ~ dbt_cdc._literal(column.data_type ~ dbt_cdc._spelling_of(column))) -%}
+    {%- endfor -%}
+{{ dbt_cdc._placed_misfits(instance, typed) }},
 
 first_of_each as (
     select
@@ -248,12 +257,17 @@ select
                 ), place)
             )
         end,
-        if(
-            text is null and side = 'before'
-            {{- ' or array_contains(before_lacks, place)' if instance.before_image == 'complete' }},
-            {{ dbt_cdc._literal(dbt_cdc._advice(dbt_cdc._complete_images_advice(instance.settings))) }},
-            {{ dbt_cdc._literal(dbt_cdc._advice(dbt_cdc._bad_record_advice())) }}
-        )
+        case
+            when text is null and side = 'before'
+                {{- ' or array_contains(before_lacks, place)' if instance.before_image == 'complete' }}
+                then {{ dbt_cdc._literal(dbt_cdc._advice(dbt_cdc._complete_images_advice(instance.settings))) }}
+            {%- if outgrown %}
+            when place in ({{ dbt_cdc._literals(outgrown.keys()) }})
+                then {{ dbt_cdc._literal(', which the source has given another type'
+                    ~ dbt_cdc._advice(dbt_cdc._second_instance_advice(instance))) }}
+            {%- endif %}
+            else {{ dbt_cdc._literal(dbt_cdc._advice(dbt_cdc._bad_record_advice())) }}
+        end
     ) as problem
 from first_of_each
 where number = 1

@@ -33,6 +33,9 @@
             {% do dbt_cdc._check_unedited(instance, known[name]) %}
             {% do dbt_cdc._take_registered(instance, known[name]) %}
             {% do plans.update({name: dbt_cdc._plan_schema_changes(instance, known[name], changes)}) %}
+            {% do dbt_cdc._invocation_cache().update(plans=plans) %}
+            {% do plans[name].update(problem=dbt_cdc._problem_of_values(instance, window))
+                if not plans[name].problem %}
         {% else %}
             {% do new.append(instance) %}
         {% endif %}

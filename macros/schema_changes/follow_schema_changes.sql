@@ -2,12 +2,26 @@
     Each statement can be repeated: what was done already is not done twice. What an instance cannot
     follow is raised by its own model, so that the others go on. -#}
 {% macro _follow_schema_changes(plans) %}
-    {% for name, plan in plans.items() if plan.history %}
+    {% for name, plan in plans.items() if plan.history or plan.problem %}
         {% set instance = dbt_cdc._capture_instances()[name] %}
+        {% do dbt_cdc._tell_of_outgrown_columns(instance) %}
         {% do dbt_cdc._widen_columns(instance, plan) %}
-        {% do dbt_cdc._enter_ddl_history(instance, plan.history) %}
+        {% do dbt_cdc._enter_ddl_history(instance, plan.history) if plan.history %}
         {% do dbt_cdc._enter_column_types(instance, plan) %}
         {% do dbt_cdc._enter_instance_state(instance, plan, plans) %}
+    {% endfor %}
+{% endmacro %}
+
+
+{% macro _tell_of_outgrown_columns(instance) %}
+    {% set outgrown = dbt_cdc._outgrown_columns(instance) %}
+    {% for column in instance.registered.columns
+        if column.column_name in outgrown and outgrown[column.column_name] != column.source_type %}
+        {% do dbt_cdc._log_line(
+            "column '" ~ column.column_name ~ "' of " ~ instance.table ~ ' is ' ~ outgrown[column.column_name]
+            ~ ' by now; ' ~ instance.name ~ ' keeps it as ' ~ column.column_type
+            ~ ' as long as the values fit; a second instance has the new type (dbt run-operation enable_table)'
+        ) %}
     {% endfor %}
 {% endmacro %}
 

@@ -58,9 +58,8 @@
             {% elif dbt_cdc._widens_to(column.type, wanted) %}
                 {% do effect.columns.update({name: {'type': wanted, 'source_type': source_type}}) %}
             {% else %}
-                {% do effect.update(problem={'number': 22978, 'text':
-                    "column '" ~ name ~ "' became " ~ source_type ~ ' and the change table, where it is '
-                    ~ column.type ~ ', cannot follow'}) %}
+                {#- it goes on as long as the values fit -#}
+                {% do effect.columns.update({name: dict(column, source_type=source_type)}) %}
             {% endif %}
         {% elif column.source_type != source_type %}
             {% do effect.columns.update({name: dict(column, source_type=source_type)}) %}
@@ -107,11 +106,65 @@
 
 {% macro _raise_schema_problem(instance, problem) %}
     {% do dbt_cdc.raise_cdc_error(
-        problem.number, "capture instance '" ~ instance.name ~ "' cannot follow the DDL of "
-        ~ instance.table ~ ' committed at ' ~ problem.lsn ~ ': ' ~ problem.text,
-        'add a second instance of the table as it is now (a model '
-        ~ "with another capture_instance and capture_from: now; dbt run-operation enable_table prints "
-        ~ 'it) and run again: it takes over at that LSN, this one ends there and stays readable; until '
-        ~ 'then this window is not published'
+        problem.number, "capture instance '" ~ instance.name ~ "' cannot follow table "
+        ~ instance.table ~ ' from the commit at ' ~ problem.lsn ~ ' on: ' ~ problem.text,
+        dbt_cdc._second_instance_advice(instance)
     ) %}
+{% endmacro %}
+
+
+{#- The command that makes a second instance of the table as it is now. -#}
+{% macro _second_instance_advice(instance) %}
+    {% set given, key = [], [] %}
+    {% for name, value in {'source_schema': instance.source_schema, 'source_name': instance.source_name,
+        'capture_instance': instance.name ~ '_2'}.items() %}
+        {% do given.append(name ~ ': ' ~ dbt_cdc._yaml_text(value)) %}
+    {% endfor %}
+    {% for name in instance.index_columns %}
+        {% do key.append(dbt_cdc._yaml_text(name)) %}
+    {% endfor %}
+    {% do given.append('index_columns: [' ~ key | join(', ') ~ ']') if key %}
+    {% do return(
+        "make a second instance of it: python dbt_packages/dbt_cdc/scripts/enable_table.py '{"
+        ~ (given | join(', ')).replace("'", "'\\''") ~ "}', and run again: it takes over at that commit, this one ends "
+        ~ 'there and stays readable; until then this window is not published'
+    ) %}
+{% endmacro %}
+
+
+{#- The columns whose source has by now a type of which they do not hold all values: {name: source type}. -#}
+{% macro _outgrown_columns(instance) %}
+    {% set plan = dbt_cdc._invocation_cache().get('plans', {}).get(instance.name | lower) or {} %}
+    {% set outgrown = {} %}
+    {% for name, column in plan.get('columns', {}).items() if column.source_type
+        and not dbt_cdc._holds_type(column.type, dbt_cdc._spark_type(column.source_type)) %}
+        {% do outgrown.update({name: column.source_type}) %}
+    {% endfor %}
+    {% do return(outgrown) %}
+{% endmacro %}
+
+
+{#- What stops an instance whose table has another one, which can take over: the first commit of the window
+    with a value that an outgrown column does not hold. -#}
+{% macro _problem_of_values(instance, window) %}
+    {% set window = dbt_cdc._instance_window(instance, window) %}
+    {% set outgrown = dbt_cdc._outgrown_columns(instance) %}
+    {% if not outgrown or not dbt_cdc._is_touched(instance, window)
+        or dbt_cdc._instances_of([dbt_cdc._source_of(instance)]) | length < 2 %}
+        {% do return(none) %}
+    {% endif %}
+    {% set columns, plan = [], dbt_cdc._invocation_cache().plans[instance.name | lower] %}
+    {% for column in instance.columns %}
+        {% do columns.append(dict(column, data_type=plan.columns[column.name].type)) %}
+    {% endfor %}
+    {% set encoded = dbt_cdc._with_encodings(dict(instance, columns=columns), window, window.log) %}
+    {% set found = dbt_cdc._fetch(
+        dbt_cdc._placed_misfits(encoded, dbt_cdc._checked_changes(
+            encoded, window, window.log, dbt_cdc._transactions_of(window)))
+        ~ ' select min(commit_lsn) as lsn, min_by(place, commit_lsn) as name from placed where place in ('
+        ~ dbt_cdc._literals(outgrown.keys()) ~ ')')[0] %}
+    {% do return({
+        'lsn': found.lsn, 'number': 22978, 'text': "column '" ~ found.name ~ "' is " ~ outgrown[found.name]
+        ~ ' by now, and a value of that commit does not fit the column of the change table'
+    } if found.lsn else none) %}
 {% endmacro %}

@@ -16,13 +16,13 @@ PLANS = [
     ("int", "int", "int", "alter table t alter column c set default 1", "int", False, None),
     ("string", "varchar(10)", "varchar(90)", None, "string", True, None),
     ("bigint", "bigint", "int", None, "bigint", True, None),
-    ("int", "int", "text", None, None, True, 22978),
-    ("string", "text", "int", None, None, True, 22978),
-    ("decimal(18,4)", "decimal(18,4)", "decimal(20,2)", None, None, True, 22978),
+    ("int", "int", "text", None, "int", True, None),
+    ("string", "text", "int", None, "string", True, None),
+    ("decimal(18,4)", "decimal(18,4)", "decimal(20,2)", None, "decimal(18,4)", True, None),
     ("decimal(9,2)", "decimal(9,2)", "numeric(18, 4)", None, "decimal(18,4)", True, None),
     ("int", "int", "decimal(12,2)", None, "decimal(12,2)", True, None),
     ("float", "real", "double precision", None, "double", True, None),
-    ("date", "date", "timestamp", None, None, True, 22978),
+    ("date", "date", "timestamp", None, "date", True, None),
     ("varchar(5)", "nvarchar(5)", "nvarchar(max)", None, "string", True, None),
     ("int", "int", None, "alter table t rename column c to d", None, False, 4928),
     ("int", "int", None, "EXEC sp_rename 'dbo.t.c', 'd', 'COLUMN'", None, False, 4928),
@@ -102,16 +102,17 @@ def test_changes_follow_each_other(shop: Shop) -> None:
         change("0x2", operation="TRUNCATE"),
         change("0x3", columns=listed(k="decimal(20,0)")),
         change("0x4", columns=listed(k="text")),
-        change("0x5", columns=listed(k="decimal(30,0)")),
+        change("0x5", columns=listed(q="text"), ddl_command="alter table t rename column k to q"),
+        change("0x6", columns=listed(k="decimal(30,0)")),
     ]
     (plan,) = plans(shop, (registered(("k", "int", "int")), changes))
-    assert plan["columns"] == {"k": {"type": "decimal(20,0)", "source_type": "decimal(20,0)"}}
+    assert plan["columns"] == {"k": {"type": "decimal(20,0)", "source_type": "text"}}
     assert plan["truncated_lsn"] == "0x2"
     assert [(c["commit_lsn"], c["is_update"]) for c in plan["history"]] == [
-        ("0x1", True), ("0x2", False), ("0x3", True), ("0x4", True),
+        ("0x1", True), ("0x2", False), ("0x3", True), ("0x4", True), ("0x5", False),
     ]  # fmt: skip
-    assert (plan["problem"]["lsn"], plan["problem"]["number"]) == ("0x4", 22978)
-    assert "column 'k' became text" in plan["problem"]["text"]
+    assert (plan["problem"]["lsn"], plan["problem"]["number"]) == ("0x5", 4928)
+    assert "column 'k' was renamed to 'q'" in plan["problem"]["text"]
 
 
 def test_a_dropped_table_is_pending_until_it_comes_back(shop: Shop) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -12,6 +13,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+import yaml
 from asking import rows
 from capturing import Capture, instance_yaml
 from harness import DbtResult, Project
@@ -235,14 +237,13 @@ def story(make_project: Callable[..., Project]) -> Story:
     seen["truncated"] = ends(target)
     compare(widened(OLD), widened(NEW), NOTES)
 
-    # a type that no instance can follow: the others go on, nothing is published
+    # a type that no instance can follow goes on, until a value does not fit: nothing is published
     before = ends(target)
     seen["published"] = log.end
-    log.commit(("INSERT", "orders", order(13, region="eu")))
     shape = {**shape, "qty": "nvarchar(20)"}
-    log.ddl("orders", "ALTER TABLE dbo.orders ALTER COLUMN qty nvarchar(20)", shape)
-    seen["retyped"] = log.end
-    log.commit(("INSERT", "orders", order(14, qty="many", region="eu")))
+    seen["ddl"] = log.ddl("orders", "ALTER TABLE dbo.orders ALTER COLUMN qty nvarchar(20)", shape)
+    log.commit(("INSERT", "orders", order(13, region="eu")))
+    seen["retyped"] = log.commit(("INSERT", "orders", order(14, qty="many", region="eu")))
     log.commit(("INSERT", "notes", {"id": 3, "text": "three"}))
     log.land(target)
     seen["stopped_run"] = target.project.dbt("run")
@@ -353,10 +354,11 @@ def test_what_nobody_can_follow_stops_its_instances_only(story: Story) -> None:
     for name in ("dbo_orders", "dbo_orders_v2"):
         message = result.messages[f"{name}_ct"].message
         assert (
-            f"CDC 22978: capture instance '{name}' cannot follow the DDL of dbo.orders" in message
+            f"CDC 22978: capture instance '{name}' cannot follow table dbo.orders from the commit"
+            f" at {story.seen['retyped']} on: column 'qty' is nvarchar(20) by now" in message
         )
-        assert story.seen["retyped"] in message
-        assert "column 'qty' became nvarchar(20)" in message and "second instance" in message
+        assert "enable_table.py '{source_schema: dbo, source_name: orders, capture_i" in message
+        assert f"is nvarchar(20) by now; {name} keeps it as int as long as" in result.output
     assert result.messages["dbo_notes_ct"].status == "success"
     before, after, notes = story.seen["stopped"]
     assert before == after
@@ -440,7 +442,7 @@ def test_help_and_columns(story: Story) -> None:
         story.target, "get_source_columns", source_schema="dbo", source_name="orders"
     ).output
     assert re.search(r"4 +qty +nvarchar\(20\) +varchar\(20\)", shown)
-    assert "from the DDL record at " + story.seen["retyped"] in shown
+    assert "from the DDL record at " + story.seen["ddl"] in shown
     shown = operation(story.target, "get_ddl_history", capture_instance="dbo_orders_v2").output
     assert "ALTER COLUMN qty nvarchar(20)" in shown and "required_column_update" in shown
     views = story.target.sql("select is_cdc_enabled from {schema}.is_cdc_enabled")
@@ -564,6 +566,46 @@ def test_the_last_instance_takes_the_jobs_with_it(story: Story) -> None:
     assert "cleanup" in operation(target, "help_jobs").output
 
 
+def test_a_type_goes_on_as_long_as_the_values_fit(make_project: Callable[..., Project]) -> None:
+    """Then the error has the command that makes the second instance, and that is all it takes."""
+    prices = CaptureInstance(
+        "dbo", "prices", "dbo_prices", (("id", "int"), ("price", "decimal(9,2)")), KEY
+    )
+    target, log = Capture(make_project, [prices]), Log()
+    log.ddl("prices", "create table", {"id": "int", "price": "decimal(9,2)"})
+    log.commit(("INSERT", "prices", {"id": 1, "price": 1.25}))
+    log.land(target)
+    target.run()
+    log.ddl("prices", "alter", {"id": "int", "price": "decimal(9,4)"})
+    log.commit(("INSERT", "prices", {"id": 2, "price": "7.5000"}))
+    log.land(target)
+    kept = "column 'price' of dbo.prices is decimal(9,4) by now; dbo_prices keeps it as decimal"
+    assert kept in target.run().output
+    assert types(target, "dbo_prices")["price"] == "decimal(9,2)"
+    fitting = target.changes(prices)
+    assert [row.values for row in fitting] == [(1, Decimal("1.25")), (2, Decimal("7.50"))]
+
+    log.commit(("INSERT", "prices", {"id": 3, "price": "7.7500"}))
+    border = log.commit(("UPDATE", "prices", (
+        {"id": 3, "price": "7.7500"}, {"id": 3, "price": "7.7525"})))  # fmt: skip
+    log.land(target)
+    message = target.project.dbt("run").messages["dbo_prices_ct"].message
+    assert "the value 7.7525 of the after image does not fit decimal(9,2), which the so" in message
+    arguments = yaml.safe_load(shlex.split(message.split("enable_table.py ")[1])[0].rstrip(","))
+    for file, suffix in (("sql", "sql"), ("yaml", "yml")):
+        result = operation(target, "enable_table", file=file, **arguments)
+        assert result.success, result.output
+        target.project.write(f"models/dbo_prices_2_ct.{suffix}", result.printed)
+    target.run()
+    assert len(target.changes(prices)) == 3
+    found = ends(target)
+    assert found["dbo_prices_2"][0] == border
+    assert found["dbo_prices"][1] == int_to_lsn(lsn_to_int(border) - 1)
+    new = replace(prices, capture_instance="dbo_prices_2",
+                  columns=(("id", "int"), ("price", "decimal(9,4)")))  # fmt: skip
+    assert [row.values[1] for row in target.changes(new)] == [Decimal("7.75"), Decimal("7.7525")]
+
+
 def ddl_window(log: Log) -> None:
     """A type that widens, a change that one of two instances cannot follow, a TRUNCATE."""
     shape = {**SHAPE, "customer": "nvarchar(200)"}
@@ -571,9 +613,9 @@ def ddl_window(log: Log) -> None:
     log.commit(("INSERT", "orders", order(21, customer="x" * 99)))
     log.write("TRUNCATE", None, "orders")
     log.commit(("INSERT", "orders", order(22)), ("INSERT", "notes", {"id": 22, "text": "t"}))
-    shape = {**shape, "note": "int"}
-    log.ddl("orders", "ALTER TABLE dbo.orders ALTER COLUMN note int", shape)
-    log.commit(("INSERT", "orders", order(23, note=5)))
+    shape = {**shape, "qty": "nvarchar(20)"}
+    log.ddl("orders", "ALTER TABLE dbo.orders ALTER COLUMN qty nvarchar(20)", shape)
+    log.commit(("INSERT", "orders", order(23, qty="many")))
 
 
 @pytest.mark.soak
