@@ -25,6 +25,7 @@
         'allow_partition_switch': meta.get('allow_partition_switch', true),
         'capture_from': meta.get('capture_from', 'now'),
         'before_image': meta.get('before_image', 'complete'),
+        'lob_before_image': meta.get('lob_before_image', 'always'),
         'settings': 'meta.cdc',
     } %}
     {% do dbt_cdc._check_capture_instance(node, instance, meta) %}

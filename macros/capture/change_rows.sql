@@ -11,10 +11,33 @@ select
     lsn as `__$seqval`,
     row_operation as `__$operation`,
     {{ dbt_cdc._mask_text(columns) }} as `__$update_mask`,
-    value.*,
+    {{ dbt_cdc._captured_values(instance) }},
     command_id as `__$command_id`
 from typed
 where {{ dbt_cdc._checked(instance, 'row_operation in (1, 2) or ' ~ dbt_cdc._is_changed(columns)) }}
+{%- endmacro %}
+
+
+{#- The captured columns. By SQL Server's rule a large value is NULL in the row before an update that leaves it as
+    it is; large are columns of unbounded length. -#}
+{% macro _captured_values(instance) -%}
+    {%- if instance.lob_before_image == 'always' -%}
+    value.*
+    {%- else -%}
+        {%- for chunk in instance.columns | batch(56) -%}
+            {%- set number = loop.index -%}
+            {%- for column in chunk -%}
+                {%- set name = dbt_cdc._column(column.name) -%}
+                {%- if dbt_cdc._type_family(column.data_type) in ['string', 'binary'] -%}
+    if(row_operation = 3 and mask_{{ number }} & {{ 2 ** loop.index0 }} = 0, null, value.{{ name }}) as {{ name }}
+                {%- else -%}
+    value.{{ name }}
+                {%- endif -%}
+                {{- ',\n    ' if not loop.last -}}
+            {%- endfor -%}
+            {{- ',\n    ' if not loop.last -}}
+        {%- endfor -%}
+    {%- endif -%}
 {%- endmacro %}
 
 

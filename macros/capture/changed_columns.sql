@@ -15,13 +15,13 @@
 {% macro _mask_parts(instance) -%}
     {%- for chunk in instance.columns | batch(56) %}
     {%- set bits = ['0L'] %}
-    {%- for column in chunk %}
+    {%- for column in chunk if not dbt_cdc._is_computed(column) %}
         {%- set same = dbt_cdc._is_same(column) %}
         {%- if instance.before_image == 'partial' and column.name not in instance.index_columns %}
             {%- set same = 'not coalesce(array_contains(before_lacks, '
                 ~ dbt_cdc._literal(column.name) ~ '), false)\n            and (' ~ same ~ ')' %}
         {%- endif %}
-        {%- do bits.append('if(' ~ same ~ ', 0, ' ~ 2 ** loop.index0 ~ ')') %}
+        {%- do bits.append('if(' ~ same ~ ', 0, ' ~ 2 ** chunk.index(column) ~ ')') %}
     {%- endfor %}
         {{ dbt_cdc._flow(bits, ' + ', 8) }} as mask_{{ loop.index }},
     {%- endfor -%}

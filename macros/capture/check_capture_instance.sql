@@ -19,6 +19,12 @@
             'add it to columns, with the same letter case; captured are ' ~ names | join(', ')
         ) %}
     {% endfor %}
+    {% for column in instance.columns if column.name in instance.index_columns and dbt_cdc._is_computed(column) %}
+        {% do dbt_cdc.raise_cdc_error(
+            22943, who ~ " has an index column '" ~ column.name ~ "' that is computed",
+            'computed columns are NULL in change tables; choose another unique index'
+        ) %}
+    {% endfor %}
     {% if instance.supports_net_changes and not instance.index_columns %}
         {% do dbt_cdc.raise_cdc_error(
             22939, who ~ ' supports_net_changes without a key',
@@ -32,7 +38,8 @@
         ) %}
     {% endif %}
     {% for key, allowed in {
-        'capture_from': ['now', 'log_start'], 'before_image': ['complete', 'partial']
+        'capture_from': ['now', 'log_start'], 'before_image': ['complete', 'partial'],
+        'lob_before_image': ['always', 'when_changed']
     }.items() if instance[key] not in allowed %}
         {% do dbt_cdc.raise_cdc_error(
             22963, who ~ " has meta.cdc." ~ key ~ ": '" ~ instance[key] ~ "'",
@@ -43,7 +50,7 @@
     {% set known = [
         'source_schema', 'source_name', 'capture_instance', 'index_columns', 'index_name',
         'supports_net_changes', 'role_name', 'capture_from', 'before_image', 'filegroup_name',
-        'allow_partition_switch',
+        'allow_partition_switch', 'lob_before_image',
     ] %}
     {% for key in meta if key not in known %}
         {% do dbt_cdc.raise_cdc_error(
@@ -144,6 +151,14 @@
             {% do dbt_cdc.raise_cdc_error(
                 22930, who ~ " lists column '" ~ column.name ~ "' twice",
                 'take one of them out: Spark tells columns apart without regard to letter case'
+            ) %}
+        {% endif %}
+        {% set meta = dbt_cdc._column_meta(column) %}
+        {% set column_id = meta.get('column_id', 1) %}
+        {% if meta.get('is_computed', false) is not boolean or column_id is not integer or column_id < 1 %}
+            {% do dbt_cdc.raise_cdc_error(
+                22963, who ~ " has for column '" ~ column.name ~ "' meta " ~ tojson(meta),
+                'is_computed is true or false, column_id a whole number from 1'
             ) %}
         {% endif %}
         {% do seen.append(column.name | lower) %}

@@ -23,6 +23,18 @@
 {% endmacro %}
 
 
+{#- What the column's YAML says of it beside its type: source_type, is_computed, column_id. -#}
+{% macro _column_meta(column) %}
+    {% do return((column.get('config') or {}).get('meta') or column.get('meta') or {}) %}
+{% endmacro %}
+
+
+{#- A computed column is NULL in the change table, whatever the log has. -#}
+{% macro _is_computed(column) %}
+    {% do return(dbt_cdc._column_meta(column).get('is_computed', false)) %}
+{% endmacro %}
+
+
 {#- The number in a type's parentheses: of decimal(18,4) 18, and 4 at index 1. -#}
 {% macro _type_size(data_type, index=0) %}
     {% set sizes = modules.re.findall('\\d+', data_type) %}

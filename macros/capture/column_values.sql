@@ -5,7 +5,7 @@
 {% macro _parser_type(column) %}
     {% set data_type = column.data_type | lower | trim %}
     {% set family = dbt_cdc._type_family(data_type) %}
-    {% if column.encodings %}
+    {% if column.encodings or dbt_cdc._is_computed(column) %}
         {% do return('string') %}
     {% elif family == 'integer' %}
         {% do return('bigint' if data_type in ['bigint', 'long'] else 'int') %}
@@ -27,7 +27,8 @@
 {#- The value of a column out of `image`, a struct of what the parser has read; NULL where it has none. -#}
 {% macro _value(column, image) -%}
     {%- set read = image ~ '.' ~ dbt_cdc._column(column.name) -%}
-    {%- if not column.encodings -%} {{ dbt_cdc._plain_value(column, read) }}
+    {%- if dbt_cdc._is_computed(column) -%} cast(null as {{ column.data_type }})
+    {%- elif not column.encodings -%} {{ dbt_cdc._plain_value(column, read) }}
     {%- elif column.encodings | length == 1 -%}
     {{ dbt_cdc._decoded_value(column, column.encodings[0], read) }}
     {%- else -%}
@@ -55,7 +56,8 @@
 {% macro _is_same(column) -%}
     {%- set before, after = dbt_cdc._value(column, 'before'), dbt_cdc._value(column, 'after') -%}
     {%- set name = dbt_cdc._column(column.name) -%}
-    {%- if column.encodings | length == 1 and column.encodings[0].get('scale') is not none -%}
+    {%- if dbt_cdc._is_computed(column) -%} true
+    {%- elif column.encodings | length == 1 and column.encodings[0].get('scale') is not none -%}
     before.{{ name }} <=> after.{{ name }}
     {%- elif column.encodings -%}
     before.{{ name }} <=> after.{{ name }}
@@ -71,6 +73,9 @@
     conditions, of which one holds; empty where it always is. -#}
 {% macro _misfits(column) %}
     {% set read, value = 'image.' ~ dbt_cdc._column(column.name), 'value.' ~ dbt_cdc._column(column.name) %}
+    {% if dbt_cdc._is_computed(column) %}
+        {% do return([]) %}
+    {% endif %}
     {% set misfits = dbt_cdc._decoded_misfits(column, read, value) if column.encodings
         else dbt_cdc._plain_misfits(column, read, value) %}
     {% if dbt_cdc._type_family(column.data_type) == 'text' %}

@@ -26,7 +26,7 @@
 
 {#- What the YAML of the column says, or else an adapter's `types`. -#}
 {% macro _given_source_type(instance, column) %}
-    {% set meta = (column.get('config') or {}).get('meta') or column.get('meta') or {} %}
+    {% set meta = dbt_cdc._column_meta(column) %}
     {% set types = dbt_cdc._adapter_types() or {} %}
     {% do return(meta.get('source_type') or types.get(instance.table, {}).get(column.name)) %}
 {% endmacro %}

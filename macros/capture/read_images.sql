@@ -68,7 +68,7 @@ typed as (
         or contains(text, 'e-') or contains(text, 'E-') as is_long,
         {%- endif %}
         {%- if instance.before_image == 'complete' %}
-        array({{ dbt_cdc._flow(dbt_cdc._name_literals(columns), ', ', 12) }}) as names,
+        array({{ dbt_cdc._flow(dbt_cdc._name_literals(dbt_cdc._logged_columns(columns)), ', ', 12) }}) as names,
         {%- endif %}
         {{ dbt_cdc._indent(dbt_cdc._misfit(instance), 8) }} as misfit
     from changes
@@ -97,14 +97,24 @@ from_json(
 {%- endmacro %}
 
 
+{#- All but the computed ones. -#}
+{% macro _logged_columns(columns) %}
+    {% set logged = [] %}
+    {% for column in columns if not dbt_cdc._is_computed(column) %}
+        {% do logged.append(column) %}
+    {% endfor %}
+    {% do return(logged) %}
+{% endmacro %}
+
+
 {% macro _null_tests(columns) %}
     {% set tests = [] %}
-    {% for column in columns %}
+    {% for column in dbt_cdc._logged_columns(columns) %}
         {% for image in ['old', 'new'] %}
             {% do tests.append(image ~ '.' ~ dbt_cdc._column(column.name) ~ ' is null') %}
         {% endfor %}
     {% endfor %}
-    {% do return(tests) %}
+    {% do return(tests or ['false']) %}
 {% endmacro %}
 
 

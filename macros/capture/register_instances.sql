@@ -75,7 +75,8 @@
         {% set data_type = column.data_type | lower %}
         {% do columns.append({
             'column_ordinal': loop.index, 'column_name': column.name, 'column_type': data_type,
-            'declared_type': data_type, 'source_type': none,
+            'declared_type': data_type, 'source_type': none, 'is_computed': dbt_cdc._is_computed(column),
+            'column_id': dbt_cdc._column_meta(column).get('column_id', loop.index),
         }) %}
     {% endfor %}
     {% do return({
@@ -135,7 +136,7 @@
         {% for column in instance.registered.columns %}
             {% do values.append('(' ~ [
                 dbt_cdc._object_id(instance.name ~ '_ct'), dbt_cdc._literal(column.column_name),
-                loop.index, dbt_cdc._literal(column.column_type), loop.index, 'false',
+                column.column_id, dbt_cdc._literal(column.column_type), loop.index, column.is_computed | lower,
                 'cast(null as string)', dbt_cdc._literal(column.declared_type), 'cast(null as string)',
             ] | join(', ') ~ ')') %}
         {% endfor %}
@@ -151,7 +152,7 @@
         {% for column in instance.index_columns %}
             {% do values.append('(' ~ [
                 dbt_cdc._object_id(instance.name ~ '_ct'), dbt_cdc._literal(column), loop.index,
-                names.index(column) + 1,
+                instance.registered.columns[names.index(column)].column_id,
             ] | join(', ') ~ ')') %}
         {% endfor %}
     {% endfor %}

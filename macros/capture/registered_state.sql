@@ -24,7 +24,9 @@
         select
             object_id,
             array_sort(collect_list(
-                struct(column_ordinal, column_name, column_type, declared_type, source_type)
+                struct(
+                    column_ordinal, column_name, column_type, declared_type, source_type, is_computed, column_id
+                )
             )) as columns
         from {{ dbt_cdc._state_beside(mapping, 'captured_columns') }}
         group by object_id
@@ -46,14 +48,16 @@
     {% for column in instance.columns %}
         {% set data_type = column.data_type | lower %}
         {% set known = registered.columns[loop.index0] if loop.index0 < registered.columns | length else {} %}
-        {% do given.append(column.name ~ ' ' ~ data_type) %}
+        {% do given.append(column.name ~ ' ' ~ data_type ~ (' computed' if dbt_cdc._is_computed(column))) %}
         {% do is_same.append(
             column.name == known.get('column_name')
             and data_type in [known.get('column_type'), known.get('declared_type')]
+            and dbt_cdc._is_computed(column) == (known.get('is_computed') or false)
         ) %}
     {% endfor %}
     {% for column in registered.columns %}
-        {% do fixed.append(column.column_name ~ ' ' ~ column.column_type) %}
+        {% do fixed.append(
+            column.column_name ~ ' ' ~ column.column_type ~ (' computed' if column.get('is_computed'))) %}
     {% endfor %}
     {% if given | length != fixed | length or false in is_same %}
         {% do dbt_cdc._raise_edited(instance, 22930, 'columns', fixed, given) %}

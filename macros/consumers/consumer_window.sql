@@ -81,7 +81,8 @@
     {% endif %}
     {% do return({
         'mode': mode, 'kind': kind, 'option': modes[mode],
-        'skips_unchanged': consumer.kind == 'replica' and mode == 'net' and instance.before_image != 'partial',
+        'skips_unchanged': consumer.kind == 'replica' and mode == 'net' and instance.before_image != 'partial'
+            and instance.lob_before_image == 'always',
     }) %}
 {% endmacro %}
 

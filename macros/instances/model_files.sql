@@ -38,10 +38,12 @@
 {% macro _yaml_columns(columns) %}
     {% set lines = [] %}
     {% for column in columns %}
+        {% set meta = dbt_cdc._column_meta(column) %}
         {% set is_plain = modules.re.fullmatch('[A-Za-z_][A-Za-z0-9_]*', column.name) is not none %}
         {% do lines.append(
             '      - {name: ' ~ dbt_cdc._yaml_text(column.name) ~ ', data_type: '
-            ~ dbt_cdc._yaml_text(column.data_type) ~ ('' if is_plain else ', quote: true') ~ '}'
+            ~ dbt_cdc._yaml_text(column.data_type) ~ ('' if is_plain else ', quote: true')
+            ~ (', config: ' ~ tojson({'meta': meta}) if meta) ~ '}'
         ) %}
     {% endfor %}
     {% do return(lines) %}

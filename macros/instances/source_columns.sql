@@ -35,12 +35,22 @@
     {% for column in dbt_cdc._columns_of_record({
         'operation': 'DDL', 'source_schema': source_schema, 'source_name': source_name, 'lsn': lsn
     }, image) %}
-        {% do columns.append({
+        {% do columns.append(dict({
             'name': column.name, 'source_type': column.type,
             'data_type': dbt_cdc._spark_type(column.type),
-        }) %}
+        }, **dbt_cdc._told_of_column(column))) %}
     {% endfor %}
     {% do return({'origin': 'the DDL record at ' ~ lsn, 'columns': columns}) %}
+{% endmacro %}
+
+
+{#- What a DDL record may tell beside name and type. -#}
+{% macro _told_of_column(column) %}
+    {% set told = {} %}
+    {% for key in ['column_id', 'is_computed'] if column.get(key) %}
+        {% do told.update({key: column[key]}) %}
+    {% endfor %}
+    {% do return({'meta': told} if told else {}) %}
 {% endmacro %}
 
 

@@ -36,6 +36,9 @@ MISTAKES: dict[str, tuple[int, str, dict[str, Any]]] = {
     }),
     "capture_from_ct": (22963, "yesterday", {"capture_from": "yesterday"}),
     "before_image_ct": (22963, "some", {"before_image": "some"}),
+    "lob_before_image_ct": (22963, "never", {"lob_before_image": "never"}),
+    "computed_key_ct": (22943, "id", {"column_meta": {"is_computed": True}}),
+    "column_id_ct": (22963, "column_id", {"column_meta": {"column_id": "first"}}),
     "unknown_setting_ct": (22963, "capture_form", {"capture_form": "now"}),
     "parquet_ct": (22938, "parquet", {"file_format": "parquet"}),
 }  # fmt: skip
@@ -45,6 +48,7 @@ def declaration(model: str, wrong: dict[str, Any]) -> dict[str, Any]:
     """The YAML of a sound change table, but for what is `wrong`."""
     wrong = dict(wrong)
     columns = wrong.pop("columns", INT)
+    meta = {"config": {"meta": wrong.pop("column_meta")}} if "column_meta" in wrong else {}
     config: dict[str, Any] = {}
     if "file_format" in wrong:
         config["file_format"] = wrong.pop("file_format")
@@ -55,7 +59,7 @@ def declaration(model: str, wrong: dict[str, Any]) -> dict[str, Any]:
         "name": model,
         "config": {**config, "meta": {"cdc": cdc}},
         "columns": [
-            {"name": n, **({"data_type": t} if t else {}), "quote": True}
+            {"name": n, **({"data_type": t} if t else {}), "quote": True, **meta}
             for n, t in columns.items()
         ],
     }

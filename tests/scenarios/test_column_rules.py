@@ -1,0 +1,119 @@
+"""Columns as SQL Server has them where the YAML says so: the source's column_id, computed columns,
+large values of before images (semantics 2.4, 6.2, 6.3; G1)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+from capturing import Capture
+from harness import Project
+from reference.log import LogRecord, int_to_lsn
+
+pytestmark = pytest.mark.slow
+
+TABLE = [
+    {"name": "name", "type": "nvarchar(10)", "column_id": 1},
+    {"name": "id", "type": "int", "column_id": 2},
+    {"name": "body", "type": "nvarchar(max)", "column_id": 4},
+    {"name": "photo", "type": "varbinary(max)", "column_id": 5},
+    {"name": "total", "type": "decimal(9,2)", "column_id": 8, "is_computed": True},
+]
+FIRST = {"name": "a", "id": 1, "body": "text", "photo": "AQI=", "total": 7}
+SECOND = {**FIRST, "name": "b", "total": "eight"}
+THIRD = {**SECOND, "body": "new"}
+NOW = "select * from {{ dbt_cdc.new_changes('dbo_docs') }}"
+
+
+def change(number: int, before: dict | None, after: dict | None) -> list[LogRecord]:
+    """A transaction of one change."""
+    operation = "INSERT" if before is None else "DELETE" if after is None else "UPDATE"
+    images = [None if image is None else json.dumps(image) for image in (before, after)]
+    lsn, end = int_to_lsn(10 * number), int_to_lsn(10 * number + 1)
+    return [
+        LogRecord(lsn, f"t{number}", operation, None, "dbo", "docs", *images),
+        LogRecord(end, f"t{number}", "COMMIT", None),
+    ]
+
+
+@pytest.fixture(scope="module")
+def docs(make_project: Callable[..., Project]) -> Capture:
+    """A captured table, made of what its DDL record tells."""
+    capture = Capture(make_project, [])
+    ddl = LogRecord(int_to_lsn(1), None, "DDL", None, "dbo", "docs", None, json.dumps(TABLE), "x")
+    capture.land([ddl, *change(1, None, FIRST)])
+    project = capture.project
+    project.ok("run")
+    given = {"source_schema": "dbo", "source_name": "docs", "index_columns": "id"}
+    for file, name in (("sql", "dbo_docs_ct.sql"), ("yaml", "dbo_docs_ct.yml")):
+        arguments = json.dumps({**given, "file": file})
+        text = project.ok("run-operation", "enable_table", "--args", arguments).printed
+        rule = "capture_from: now\n          lob_before_image: when_changed"
+        project.write(f"models/{name}", text.replace("capture_from: now", rule))
+    project.write("models/docs.sql", "{{ config(materialized='replica') }} " + NOW)
+    lacks_total = {name: value for name, value in SECOND.items() if name != "total"}
+    capture.land([
+        *change(2, FIRST, SECOND), *change(3, lacks_total, THIRD),
+        *change(4, THIRD, {**THIRD, "total": 9}),
+    ])  # fmt: skip
+    project.ok("run")
+    return capture
+
+
+def rows(capture: Capture) -> list[tuple]:
+    return [tuple(row) for row in capture.sql(
+        "select `__$operation`, `__$update_mask`, name, id, body, hex(photo), total"
+        " from {schema}.dbo_docs_ct order by `__$start_lsn`, `__$operation`"
+    )]  # fmt: skip
+
+
+def test_ids_and_computed_columns_are_those_of_the_source(docs: Capture) -> None:
+    columns = docs.sql(
+        "select column_name, column_id, column_ordinal, is_computed from {schema}.captured_columns"
+        " order by column_ordinal"
+    )
+    assert [tuple(row) for row in columns] == [
+        (column["name"], column["column_id"], n, column.get("is_computed", False))
+        for n, column in enumerate(TABLE, 1)
+    ]
+    assert docs.sql("select column_id from {schema}.index_columns")[0][0] == 2
+    shown = docs.project.ok(
+        "run-operation", "get_captured_columns", "--args", "{capture_instance: dbo_docs}"
+    )
+    assert "total        8          5" in shown.output
+
+
+def test_computed_columns_are_null_and_large_values_where_they_changed(docs: Capture) -> None:
+    """An update of a computed column alone leaves no row, whatever the log has for a value."""
+    assert rows(docs) == [
+        (2, "0x1F", "a", 1, "text", "0102", None),
+        (3, "0x01", "a", 1, None, None, None),
+        (4, "0x01", "b", 1, "text", "0102", None),
+        (3, "0x04", "b", 1, "text", None, None),
+        (4, "0x04", "b", 1, "new", "0102", None),
+    ]
+
+
+def test_a_replica_does_not_take_a_hidden_value_for_null(docs: Capture) -> None:
+    """Two updates that undo each other, but for a large value that the first does not show."""
+    last = {**THIRD, "body": None}
+    docs.land([*change(5, THIRD, {**THIRD, "name": "c"}), *change(6, {**THIRD, "name": "c"}, last)])
+    docs.run()
+    found = docs.sql("select name, id, body, hex(photo), total from {schema}.docs")
+    assert [tuple(row) for row in found] == [("b", 1, None, "0102", None)]
+    docs.land(change(7, last, None))
+    docs.run()
+    assert rows(docs)[-1] == (1, "0x1F", "b", 1, None, "0102", None)
+    assert not docs.sql("select * from {schema}.docs")
+
+
+def test_an_instance_is_not_edited(docs: Capture) -> None:
+    path = docs.project.folder / "models" / "dbo_docs_ct.yml"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace('"is_computed": true', '"is_computed": false'), encoding="utf-8")
+    docs.land(change(8, None, FIRST))
+    message = docs.project.dbt("run").output
+    assert "CDC 22930: the columns of capture instance 'dbo_docs' were edited" in message
+    assert "total decimal(9,2) computed" in message
+    path.write_text(text, encoding="utf-8")
