@@ -62,7 +62,7 @@
             ~ "commit_lsn < '" ~ lowest ~ "')",
         'scan_progress': "window_to_lsn <= '" ~ scanned_lsn ~ "'",
         'scan_sessions': 'start_time' ~ is_old,
-        'dm_cdc_errors': 'entry_time' ~ is_old ~ ' and session_id < ' ~ dbt_cdc._first_session_to_keep(),
+        'dm_cdc_errors': 'entry_time' ~ is_old ~ ' and coalesce(session_id, 0) < ' ~ dbt_cdc._first_session_to_keep(),
         'job_requests': 'requested_at' ~ is_old,
         'mschange_tracking_history': 'start_time' ~ is_old,
     }.items() if dbt_cdc._has_state(table) %}
