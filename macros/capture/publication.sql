@@ -40,6 +40,7 @@ select 1 as placeholder
 {% macro _publish_window(mapping, window, rows) %}
     {% do dbt_cdc._enter_phase(7) %}
     {% do dbt_cdc._announce_new_instances(window) %}
+    {% do dbt_cdc._follow_roles() %}
     {% do dbt_cdc._end_abandoned_instances(window) %}
     {% for instance in dbt_cdc._capture_instances().values() %}
         {% if dbt_cdc._instance_window(instance, window).is_backfill %}
@@ -56,7 +57,6 @@ select 1 as placeholder
         dbt_cdc._intervals_sql(window.state.high_end or dbt_cdc._zero_lsn())
     ) if dbt_cdc._capture_instances() else none %}
     {% do dbt_cdc._publish_validity_intervals(window.to_lsn, window.state, intervals) %}
-    {% do dbt_cdc._grant_to_roles() %}
     {% do dbt_cdc._enter_phase(8) %}
     {% do dbt_cdc._invocation_cache().update(is_published=true) %}
     {% do dbt_cdc._log_line('published up to ' ~ window.to_lsn) %}

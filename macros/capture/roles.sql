@@ -24,17 +24,71 @@
 {% endmacro %}
 
 
-{#- At each publication, because it replaces the view. -#}
-{% macro _grant_to_roles() %}
+{#- What the role of an instance reads, as (privilege, what): the change table, its functions. -#}
+{% macro _gated_by_role(instance) %}
+    {% set gated = [('select', instance.relation)] %}
+    {% for name in dbt_cdc._query_functions(instance) if var('cdc_persistent_functions', true) %}
+        {% do gated.append(('execute', 'function ' ~ dbt_cdc._function_name(name))) %}
+    {% endfor %}
+    {% do return(gated) %}
+{% endmacro %}
+
+
+{#- What it shares with other roles: metadata, the bounds of windows, the functions of LSNs and masks. -#}
+{% macro _shared_by_roles() %}
+    {% set shared = [('select', dbt_cdc._validity_intervals())] %}
+    {% for table in ['change_tables', 'captured_columns', 'index_columns', 'ddl_history', 'lsn_time_mapping'] %}
+        {% do shared.append(('select', dbt_cdc._state_relation(table))) %}
+    {% endfor %}
+    {% for name in dict(dbt_cdc._lsn_functions(), **dbt_cdc._mask_functions())
+        if var('cdc_persistent_functions', true) %}
+        {% do shared.append(('execute', 'function ' ~ dbt_cdc._function_name(name))) %}
+    {% endfor %}
+    {% do return(shared) %}
+{% endmacro %}
+
+
+{#- A new instance is granted to its role before anything of it is published, so that a role that is not there
+    is an error in time; and again where its functions were replaced. -#}
+{% macro _grant_to_roles(instances) %}
+    {% for instance in instances if instance.role_name and dbt_cdc._role_gating() == 'grant' %}
+        {% for privilege, what in dbt_cdc._gated_by_role(instance) + dbt_cdc._shared_by_roles() %}
+            {% do run_query(get_grant_sql(what, privilege, [instance.role_name])) %}
+        {% endfor %}
+    {% endfor %}
+{% endmacro %}
+
+
+{#- A view that was replaced has lost its grants. -#}
+{% macro _grant_validity_intervals() %}
     {% if dbt_cdc._role_gating() == 'grant' %}
-        {% for instance in dbt_cdc._capture_instances().values() if instance.role_name %}
-            {% for relation in [
-                instance.relation, dbt_cdc._validity_intervals(),
-                dbt_cdc._state_relation('lsn_time_mapping'), dbt_cdc._state_relation('captured_columns'),
-                dbt_cdc._state_relation('change_tables'),
-            ] %}
-                {% do run_query(get_grant_sql(relation, 'select', [instance.role_name])) %}
-            {% endfor %}
+        {% for role in dbt_cdc._capture_instances().values() | map(attribute='role_name') | select | unique %}
+            {% do run_query(get_grant_sql(dbt_cdc._validity_intervals(), 'select', [role])) %}
         {% endfor %}
     {% endif %}
+{% endmacro %}
+
+
+{#- `roles`: those that other instances have; what is shared stays theirs. -#}
+{% macro _revoke_from_role(role, gated, roles) %}
+    {% if role and dbt_cdc._role_gating() == 'grant' %}
+        {% for privilege, what in gated + (dbt_cdc._shared_by_roles() if role not in roles else []) %}
+            {% do run_query(get_revoke_sql(what, privilege, [role])) %}
+        {% endfor %}
+    {% endif %}
+{% endmacro %}
+
+
+{#- At a publication: where the YAML names another role than before, the old one loses what the new one gets. -#}
+{% macro _follow_roles() %}
+    {% set instances = dbt_cdc._capture_instances().values() %}
+    {% for instance in instances if instance.get('registered')
+        and instance.registered.get('role_name', instance.role_name) != instance.role_name %}
+        {% do dbt_cdc._revoke_from_role(
+            instance.registered.role_name, dbt_cdc._gated_by_role(instance),
+            instances | map(attribute='role_name') | list) %}
+        {% do dbt_cdc._grant_to_roles([instance]) %}
+        {% do dbt_cdc._update_metadata(
+            'change_tables', instance, ['role_name = ' ~ dbt_cdc._literal(instance.role_name)]) %}
+    {% endfor %}
 {% endmacro %}

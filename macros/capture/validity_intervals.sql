@@ -60,6 +60,8 @@
         {% do adapter.cache_added(dbt_cdc._validity_intervals()) %}
         {% if var('cdc_persistent_functions', true) %}
             {% do dbt_cdc._create_functions(new) %}
+        {% else %}
+            {% do dbt_cdc._grant_to_roles(new) %}
         {% endif %}
     {% endif %}
 {% endmacro %}
@@ -86,6 +88,7 @@
             {% do now.update(is_settled=(not rows or rows == now.rows)) %}
         {% endif %}
     {% endfor %}
+    {% do dbt_cdc._grant_validity_intervals() %}
 {% endmacro %}
 
 

@@ -11,9 +11,11 @@
         {% set known = dbt_cdc._registered_if_any() %}
         {% set found = dbt_cdc._registered_of_table(
             known, source_schema, source_name, capture_instance | trim) %}
+        {% set left = known.values() | reject('in', found) | map(attribute='role_name') | list %}
         {% for registered in found %}
             {% do dbt_cdc._report_disabling(registered, dry_run) %}
             {% if not dry_run %}
+                {% do dbt_cdc._revoke_from_role(registered.role_name, [], left) %}
                 {% do dbt_cdc._drop_instance(registered) %}
             {% endif %}
         {% endfor %}

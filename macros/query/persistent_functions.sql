@@ -23,7 +23,9 @@
     {% for instance in instances %}
         {% do statements.update(dbt_cdc._query_functions(instance)) %}
     {% endfor %}
-    {% do return(dbt_cdc._replace_functions(statements)) %}
+    {% set names = dbt_cdc._replace_functions(statements) %}
+    {% do dbt_cdc._grant_to_roles(instances) %}
+    {% do return(names) %}
 {% endmacro %}
 
 
