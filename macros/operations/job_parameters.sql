@@ -7,7 +7,7 @@
     {% set jobs = {} %}
     {% for row in dbt_cdc._fetch(
         'select job_id, job_type, maxtrans, maxscans, continuous, pollinginterval, retention, '
-        ~ 'threshold from ' ~ dbt_cdc._state_relation('cdc_jobs') ~ ' order by job_type'
+        ~ 'threshold, is_threshold_given from ' ~ dbt_cdc._state_relation('cdc_jobs') ~ ' order by job_type'
     ) %}
         {% do jobs.update({row.job_type: row}) %}
     {% endfor %}
@@ -21,21 +21,20 @@
     {% do return({
         'capture': {
             'job_id': local_md5(id ~ 'capture'), 'job_type': 'capture', 'maxtrans': 500, 'maxscans': 10, 'continuous': true,
-            'pollinginterval': 5, 'retention': 0, 'threshold': 0,
+            'pollinginterval': 5, 'retention': 0, 'threshold': 0, 'is_threshold_given': false,
         },
         'cleanup': {
             'job_id': local_md5(id ~ 'cleanup'), 'job_type': 'cleanup', 'maxtrans': 0, 'maxscans': 0, 'continuous': false,
-            'pollinginterval': 0, 'retention': 4320, 'threshold': 5000,
+            'pollinginterval': 0, 'retention': 4320, 'threshold': 5000, 'is_threshold_given': false,
         },
     }) %}
 {% endmacro %}
 
 
-{#- The most rows that a DELETE takes: what the cleanup job says. SQL Server's default, which spares it row
-    locks, stands for what suits Delta's files (docs/decisions/0005). -#}
+{#- The most rows that a DELETE takes: what somebody has given the cleanup job. As long as nobody has, SQL Server's
+    default is shown, which spares it row locks, and what suits Delta's files is done (docs/decisions/0005). -#}
 {% macro _rows_of_a_delete(job=none) %}
-    {% set is_given = job and job.threshold != dbt_cdc._default_jobs().cleanup.threshold %}
-    {% do return(job.threshold if is_given else 10000000) %}
+    {% do return(job.threshold if job and job.is_threshold_given else 10000000) %}
 {% endmacro %}
 
 
@@ -61,7 +60,9 @@
     {% set rows = [] %}
     {% for job in jobs.values() %}
         {% set row = {'job_id': job.job_id, 'job_type': job.job_type, 'job_name': dbt_cdc._job_name(job.job_type)} %}
-        {% do rows.append(dict(row, **job)) %}
+        {% set row = dict(row, **job) %}
+        {% do row.pop('is_threshold_given', none) %}
+        {% do rows.append(row) %}
     {% endfor %}
     {% do dbt_cdc._print_rows(rows) %}
 {% endmacro %}
@@ -106,7 +107,8 @@
         "select 0 as database_id, '" ~ job.job_type ~ "' as job_type, '" ~ job.job_id ~ "' as job_id, "
         ~ job.maxtrans ~ ' as maxtrans, ' ~ job.maxscans ~ ' as maxscans, ' ~ job.continuous | lower
         ~ ' as continuous, ' ~ job.pollinginterval ~ 'L as pollinginterval, ' ~ job.retention
-        ~ 'L as retention, ' ~ job.threshold ~ 'L as threshold'
+        ~ 'L as retention, ' ~ job.threshold ~ 'L as threshold, ' ~ job.is_threshold_given | lower
+        ~ ' as is_threshold_given'
     ) %}
 {% endmacro %}
 
@@ -117,6 +119,7 @@
     {% for name, value in given.items() if value is not none %}
         {% do changed.update({name: value}) %}
     {% endfor %}
+    {% do changed.update(is_threshold_given=job.is_threshold_given or given.threshold is not none) %}
     {% if given.continuous is none and (given.pollinginterval or 0) > 0 %}
         {% do changed.update(continuous=true) %}
     {% endif %}

@@ -46,7 +46,7 @@
         {% set job = dbt_cdc._changed_job(dbt_cdc._find_job(job_type, jobs), given) %}
         {% do jobs.update({job_type: job}) %}
         {% set assignments = [] %}
-        {% for name in given %}
+        {% for name in given.keys() | list + ['is_threshold_given'] %}
             {% do assignments.append(name ~ ' = ' ~ job[name] | lower) %}
         {% endfor %}
         {% do dbt_cdc._change_jobs(

@@ -124,6 +124,7 @@ def jobs() -> Rows:
         {
             "job_id": "1", "job_type": "capture", "maxtrans": 500, "maxscans": 10,
             "continuous": True, "pollinginterval": 5, "retention": 0, "threshold": 0,
+            "is_threshold_given": False,
         }
     ]  # fmt: skip
 

@@ -67,8 +67,9 @@ def test_refusals(shop: Shop, name: str, arguments: dict[str, Any], text: str) -
 
 
 # Retention is in minutes; what is None is not given.
-DEFAULT = {"maxtrans": 500, "maxscans": 10, "continuous": True, "pollinginterval": 5}
-NOTHING = dict.fromkeys(DEFAULT)
+DEFAULT = {"maxtrans": 500, "maxscans": 10, "continuous": True, "pollinginterval": 5,
+           "is_threshold_given": False}  # fmt: skip
+NOTHING = dict.fromkeys([*list(DEFAULT)[:4], "threshold"])
 CHANGES: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"maxtrans": 2}, {**DEFAULT, "maxtrans": 2}),
     ({"continuous": 0, "maxtrans": 2}, {**DEFAULT, "maxtrans": 2, "continuous": False,
@@ -77,6 +78,7 @@ CHANGES: list[tuple[dict[str, Any], dict[str, Any]]] = [
                                                    "pollinginterval": 0}),
     ({"pollinginterval": 86399}, {**DEFAULT, "pollinginterval": 86399}),
     ({"pollinginterval": 0}, {**DEFAULT, "pollinginterval": 0}),
+    ({"threshold": 5000}, {**DEFAULT, "threshold": 5000, "is_threshold_given": True}),
 ]  # fmt: skip
 
 
