@@ -60,4 +60,5 @@ select 1 as placeholder
     {% do dbt_cdc._enter_phase(8) %}
     {% do dbt_cdc._invocation_cache().update(is_published=true) %}
     {% do dbt_cdc._log_line('published up to ' ~ window.to_lsn) %}
+    {% do dbt_cdc._report_first_capture(window) if window.previous_lsn == dbt_cdc._zero_lsn() %}
 {% endmacro %}

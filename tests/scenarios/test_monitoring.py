@@ -160,6 +160,7 @@ def test_a_killed_run_is_seen_until_another_ends(story: Capture) -> None:
 
 
 DATA_TESTS = {
+    "capture_checks": {"max_minutes": 60, "grace_minutes": 60},
     "capture_lag": {"max_minutes": 60},
     "no_late_commits": {},
     "order_without_ties": {},
@@ -204,7 +205,10 @@ def test_a_healthy_project_passes_all_data_tests(watched: Capture) -> None:
 
 def test_a_commit_not_captured_for_long_is_lag(watched: Capture) -> None:
     watched.land(transaction(121, "items", 3, minutes=61))
-    assert failed(watched, "capture_lag") == {"capture_lag items", "capture_lag notes"}
+    late = {"capture_lag items", "capture_lag notes"}
+    assert failed(watched, "capture_lag") == late
+    late = {"capture_checks items", "capture_checks notes"}
+    assert failed(watched, "capture_checks") == late
     # the very run that captures it does not complain
     others = [f"test_name:{name}" for name in DATA_TESTS if name != "capture_lag"]
     assert watched.project.ok("build", "--exclude", *others)
@@ -229,7 +233,10 @@ def test_late_commits_and_late_records_are_reported(watched: Capture) -> None:
 def test_gaps_and_ties_are_reported(watched: Capture) -> None:
     watched.sql("delete from {schema}.lsn_time_mapping where tran_id = 't111'")
     watched.sql("insert into {schema}.dbo_items_ct select * from {schema}.dbo_items_ct limit 1")
-    assert failed(watched) == {"timeline_without_gaps notes", "order_without_ties items"}
+    assert failed(watched) == {
+        "timeline_without_gaps notes", "order_without_ties items", "capture_checks notes",
+        "capture_checks items",
+    }  # fmt: skip
 
 
 def test_rows_beyond_their_retention_are_reported(watched: Capture) -> None:

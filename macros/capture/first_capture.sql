@@ -1,0 +1,35 @@
+{#- What the first publication of a schema has made, and what one can do with it; later runs say less. -#}
+{% macro _report_first_capture(window) %}
+    {% set rows, names = [], dbt_cdc._invocation_cache().get('captured', {}) %}
+    {% for name, instance in dbt_cdc._capture_instances() | dictsort if name in names %}
+        {% do rows.append(instance.name ~ ' ' ~ '{:,}'.format(names[name] | int)) %}
+    {% endfor %}
+    {% set seconds = (modules.datetime.datetime.now(modules.pytz.utc) - run_started_at).total_seconds() %}
+    {% do dbt_cdc._log_line('captured, in rows: ' ~ rows | join(', ') ~ '; ' ~ seconds | round | int ~ ' s') if rows %}
+    {% set others = [] %}
+    {% for row in dbt_cdc._fetch(dbt_cdc._logged_tables_sql(window))
+        if not dbt_cdc._instances_of([{'source_schema': row.source_schema, 'source_name': row.source_name}]) %}
+        {% do others.append(row.source_schema ~ '.' ~ row.source_name ~ ' ' ~ '{:,}'.format(row.changes | int)) %}
+    {% endfor %}
+    {% do dbt_cdc._log_line(
+        'in the log and not captured, in changes: ' ~ others[:20] | join(', ')
+        ~ (' and ' ~ (others | length - 20) ~ ' more tables' if others | length > 20)
+        ~ '; dbt run-operation enable_table adds one'
+    ) if others %}
+    {% for _, instance in (dbt_cdc._capture_instances() | dictsort)[:1] %}
+        {% set name = "'" ~ instance.name ~ "'" %}
+        {% do dbt_cdc._log_line(
+            'ask for changes: dbt show --inline "select * from {' ~ '{ dbt_cdc.get_all_changes(' ~ name
+            ~ ', dbt_cdc.get_min_lsn(' ~ name ~ '), dbt_cdc.get_max_lsn()) }' ~ '}"'
+        ) %}
+    {% endfor %}
+{% endmacro %}
+
+
+{% macro _logged_tables_sql(window) -%}
+    select source_schema, source_name, count(*) as changes
+    from {{ window.log }}
+    where operation in ('INSERT', 'UPDATE', 'DELETE') and lsn <= '{{ window.to_lsn }}'
+    group by source_schema, source_name
+    order by source_schema, source_name
+{%- endmacro %}
