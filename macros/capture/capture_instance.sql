@@ -33,6 +33,13 @@
 {% endmacro %}
 
 
+{#- What the names of an instance's change table, model and functions have for its own: Spark's catalogs take
+    letters, digits and _ only, SQL Server's instance may be called dbo_Order Details. -#}
+{% macro _object_name(capture_instance) %}
+    {% do return(modules.re.sub('[^a-z0-9_]', '_', capture_instance | lower)) %}
+{% endmacro %}
+
+
 {#- All capture instances of the project, by lower-case name. -#}
 {% macro _capture_instances() %}
     {% set cache = dbt_cdc._invocation_cache() %}
@@ -70,11 +77,11 @@
 {% endmacro %}
 
 
-{#- Name -> model. -#}
+{#- Name, as that of its objects -> model. -#}
 {% macro _models_of(instances) %}
     {% set models = {} %}
     {% for name, instance in instances.items() %}
-        {% do models.update({name: instance.model}) %}
+        {% do models.update({dbt_cdc._object_name(name): instance.model}) %}
     {% endfor %}
     {% do return(models) %}
 {% endmacro %}

@@ -3,7 +3,7 @@
     {% set who = "capture instance '" ~ instance.name ~ "'" %}
     {% set names = instance.columns | map(attribute='name') | list %}
     {% do dbt_cdc._check_instance_name(who, instance.name) %}
-    {% set name, table = instance.name | lower ~ '_ct', node.alias | default(node.name) %}
+    {% set name, table = dbt_cdc._object_name(instance.name) ~ '_ct', node.alias | default(node.name) %}
     {% if table != name %}
         {% do dbt_cdc.raise_cdc_error(
             22932, who ~ " is captured by model '" ~ node.name ~ "'"
@@ -68,10 +68,10 @@
             'at most 100; set meta.cdc.capture_instance to a shorter one'
         ) %}
     {% endif %}
-    {% if not modules.re.match('^[A-Za-z0-9_]+$', name) %}
+    {% if not name | trim or modules.re.search('[\\x00-\\x1f\\x7f]', name) %}
         {% do dbt_cdc.raise_cdc_error(
             22932, who ~ ' is no valid identifier',
-            'letters, digits and _ only; set meta.cdc.capture_instance'
+            'it has a character to be seen, and none that controls; set meta.cdc.capture_instance'
         ) %}
     {% endif %}
 {% endmacro %}

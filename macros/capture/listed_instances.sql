@@ -1,7 +1,7 @@
 {#- What is published together: the capture instances of var cdc_capture_instances and the tracked tables of var
     cdc_tracked_tables, known while dbt parses already. -#}
 
-{#- The names of one list, in lower case. -#}
+{#- The names of one list, as those of objects have them. -#}
 {% macro _listed(variable) %}
     {% set listed = dbt_cdc._setting(variable) or [] %}
     {% if listed is string or listed is mapping or listed is not sequence %}
@@ -10,7 +10,11 @@
             'give a list: vars: {' ~ variable ~ ': [' ~ listed ~ ']}'
         ) %}
     {% endif %}
-    {% do return(listed | map('lower') | list) %}
+    {% set names = [] %}
+    {% for name in listed %}
+        {% do names.append(dbt_cdc._object_name(name | string)) %}
+    {% endfor %}
+    {% do return(names) %}
 {% endmacro %}
 
 
@@ -48,6 +52,6 @@
 
 {#- The variable with one more name. -#}
 {% macro _listing_line(variable, name) %}
-    {% set names = (dbt_cdc._setting(variable) or []) | list + [name] %}
+    {% set names = dbt_cdc._listed(variable) + [name] %}
     {% do return('vars: {' ~ variable ~ ': [' ~ names | join(', ') ~ ']}') %}
 {% endmacro %}

@@ -37,6 +37,10 @@
             {% do plans[name].update(problem=dbt_cdc._problem_of_values(instance, window))
                 if not plans[name].problem %}
         {% else %}
+            {% for other, row in known.items() if dbt_cdc._object_name(other) == dbt_cdc._object_name(name) %}
+                {% do dbt_cdc._raise_taken(
+                    instance.name, row.capture_instance, row.source_schema ~ '.' ~ row.source_name) %}
+            {% endfor %}
             {% do new.append(instance) %}
         {% endif %}
     {% endfor %}

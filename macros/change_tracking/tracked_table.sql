@@ -78,8 +78,8 @@
         {% for name, tracked in found.items() %}
             {% do models.update({name[16:]: tracked.model}) %}
         {% endfor %}
-        {% set listed = dbt_cdc._listed('cdc_tracked_tables') | map('replace', '.', '_') | list %}
-        {% do dbt_cdc._check_listed('cdc_tracked_tables', listed, models, 'tracked table') %}
+        {% do dbt_cdc._check_listed(
+            'cdc_tracked_tables', dbt_cdc._listed('cdc_tracked_tables'), models, 'tracked table') %}
         {% do cache.update(tracked_tables=found) %}
     {% endif %}
     {% do return(cache.tracked_tables) %}

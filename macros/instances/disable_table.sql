@@ -67,7 +67,7 @@
     ) %}
     {% set files = [] %}
     {% for node in graph.nodes.values()
-        if node.resource_type == 'model' and node.name == registered.capture_instance | lower ~ '_ct' %}
+        if node.resource_type == 'model' and node.name == dbt_cdc._object_name(registered.capture_instance) ~ '_ct' %}
         {% do files.append(node.original_file_path) %}
         {% do files.append(
             'its entry in ' ~ node.patch_path.split('://')[-1] if node.patch_path else 'its YAML entry') %}
@@ -84,7 +84,7 @@
     {% do return(
         instance.relation if instance
         else dbt_cdc._validity_intervals().incorporate(
-            path={'identifier': capture_instance | lower ~ '_ct'}, type='table')
+            path={'identifier': dbt_cdc._object_name(capture_instance) ~ '_ct'}, type='table')
     ) %}
 {% endmacro %}
 
@@ -93,7 +93,7 @@
     {% set names = [] %}
     {% for prefix in ['fn_cdc_get_all_changes_', 'fn_cdc_get_net_changes_', 'fn_all_changes_',
         'fn_net_changes_'] %}
-        {% do names.append(prefix ~ capture_instance | lower) %}
+        {% do names.append(prefix ~ dbt_cdc._object_name(capture_instance)) %}
     {% endfor %}
     {% do return(names) %}
 {% endmacro %}

@@ -31,13 +31,13 @@
             {% do meta.update({name: value}) %}
         {% endfor %}
         {% set node = {
-            'name': meta.capture_instance | lower ~ '_ct', 'columns': columns,
+            'name': dbt_cdc._object_name(meta.capture_instance) ~ '_ct', 'columns': columns,
             'config': {'meta': {'cdc': meta}},
         } %}
         {% do dbt_cdc._capture_instance(node) %}
         {% do print(dbt_cdc._model_files(node, source.origin, file)) %}
         {% do print('\n# dbt_project.yml: ' ~ dbt_cdc._listing_line(
-            'cdc_capture_instances', meta.capture_instance)) if not file %}
+            'cdc_capture_instances', dbt_cdc._object_name(meta.capture_instance))) if not file %}
         {% do dbt_cdc._warn_of_storage(allow_partition_switch, filegroup_name) %}
     {% endif %}
 {% endmacro %}
@@ -112,12 +112,9 @@
             instance.capture_instance | lower: instance.source_schema ~ '.' ~ instance.source_name
         }) %}
     {% endfor %}
-    {% if name | lower in present %}
-        {% do dbt_cdc.raise_cdc_error(
-            22926, "capture instance '" ~ name ~ "' exists already, of table " ~ present[name | lower],
-            'give another capture_instance'
-        ) %}
-    {% endif %}
+    {% for other, other_table in present.items() if dbt_cdc._object_name(other) == dbt_cdc._object_name(name) %}
+        {% do dbt_cdc._raise_taken(name, other, other_table) %}
+    {% endfor %}
     {% set table = meta.source_schema ~ '.' ~ meta.source_name %}
     {% set others = [] %}
     {% for other, other_table in present.items() if other_table | lower == table | lower %}
@@ -129,6 +126,16 @@
             'disable one first (dbt run-operation disable_table)'
         ) %}
     {% endif %}
+{% endmacro %}
+
+
+{#- A name that is taken, or whose change table would be that of another one. -#}
+{% macro _raise_taken(name, other, table) %}
+    {% do dbt_cdc.raise_cdc_error(
+        22926, "capture instance '" ~ name ~ "' exists already, "
+        ~ ('' if name | lower == other | lower else "as '" ~ other ~ "', whose objects bear the same names, ")
+        ~ 'of table ' ~ table, 'give another capture_instance'
+    ) %}
 {% endmacro %}
 
 

@@ -38,7 +38,7 @@
         {% set columns = dbt_cdc._listed_columns(instance, column_list, 22918) %}
         {% set flags = dbt_cdc._listed_columns(instance, update_flag_list or [], 22919) %}
         {% for kind in ['all', 'net'] if kind == 'all' or instance.supports_net_changes %}
-            {% set function_name = 'fn_' ~ kind ~ '_changes_' ~ name %}
+            {% set function_name = 'fn_' ~ kind ~ '_changes_' ~ dbt_cdc._object_name(name) %}
             {% do functions.append({
                 'function_name': function_name,
                 'create_script': dbt_cdc._wrapper_model(instance, kind, is_closed, columns, flags)
@@ -64,11 +64,12 @@
     {% for column in flags %}
         {% do lines.append(dbt_cdc._column(column ~ '_uflag')) %}
     {% endfor %}
-    {% set name = 'fn_' ~ kind ~ '_changes_' ~ instance.name | lower %}
+    {% set name = 'fn_' ~ kind ~ '_changes_' ~ dbt_cdc._object_name(instance.name) %}
     {% set option = 'all with mask' if kind == 'net' and flags else 'all' %}
     {% do return(
         '-- models/' ~ name ~ '.sql\nselect\n    ' ~ lines | join(',\n    ')
-        ~ '\nfrom {' ~ '{ dbt_cdc.' ~ kind ~ "_changes_between(\n    '" ~ instance.name
+        ~ '\nfrom {' ~ '{ dbt_cdc.' ~ kind ~ "_changes_between(\n    '"
+        ~ instance.name.replace('\\', '\\\\').replace("'", "\\'")
         ~ "',\n    start_time=var('start_time', none),\n    end_time=var('end_time', none),"
         ~ "\n    row_filter_option='" ~ option ~ "',\n    closed_high_end_point="
         ~ is_closed | lower

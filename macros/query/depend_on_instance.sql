@@ -3,7 +3,8 @@
     error of its own, before any macro runs. -#}
 {% macro _depend_on_instances(names) %}
     {% do ref('dbt_cdc', 'lsn_time_mapping') %}
-    {% for name in names if (name or '') | string | lower in dbt_cdc._listed('cdc_capture_instances') %}
-        {% do dbt_cdc._ref_of_project(name | lower ~ '_ct') %}
+    {% for name in names
+        if dbt_cdc._object_name((name or '') | string) in dbt_cdc._listed('cdc_capture_instances') %}
+        {% do dbt_cdc._ref_of_project(dbt_cdc._object_name(name) ~ '_ct') %}
     {% endfor %}
 {% endmacro %}

@@ -5,9 +5,9 @@
     {% set statements = {} %}
     {% for kind in ['all', 'net'] if kind == 'all' or instance.supports_net_changes %}
         {% do statements.update({
-            'fn_cdc_get_' ~ kind ~ '_changes_' ~ instance.name | lower:
+            'fn_cdc_get_' ~ kind ~ '_changes_' ~ dbt_cdc._object_name(instance.name):
                 dbt_cdc._query_function_sql(kind, instance),
-            'fn_' ~ kind ~ '_changes_' ~ instance.name | lower:
+            'fn_' ~ kind ~ '_changes_' ~ dbt_cdc._object_name(instance.name):
                 dbt_cdc._wrapper_function_sql(kind, instance),
         }) %}
     {% endfor %}

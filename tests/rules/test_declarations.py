@@ -15,7 +15,7 @@ MISTAKES: dict[str, tuple[int, str, dict[str, Any]]] = {
     # model name: SQL Server's number, part of the text, what is wrong in a sound declaration
     "no_source_ct": (22963, "source_name", {"source_name": None}),
     "long_ct": (22927, "101", {"capture_instance": "x" * 101}),
-    "not_a_name_ct": (22932, "identifier", {"capture_instance": "not a name"}),
+    "not_a_name_ct": (22932, "identifier", {"capture_instance": "not\na name"}),
     "other_name_ct": (22932, "dbo_other_ct", {"capture_instance": "dbo_other"}),
     "no_columns_ct": (22925, "0 columns", {"columns": {}, "index_columns": []}),
     "many_ct": (

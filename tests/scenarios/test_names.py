@@ -1,0 +1,116 @@
+"""Names of capture instances that SQL Server allows and Spark's catalogs do not, end to end."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+import pytest
+from asking import rows, values
+from capturing import Capture
+from harness import Project
+from reference.log import UTC, LogRecord, int_to_lsn
+
+pytestmark = pytest.mark.slow
+
+TIME = datetime(2024, 5, 1, tzinfo=UTC)
+# Name -> source table.
+NAMES = {
+    "dbo_Order Details": "Order Details",
+    "a.b 'c' \"d\" `e` \\f;%s -- g": "it's",
+    "🚀 Größe": "🚀",
+    "X" * 99 + "é": "long",
+}
+
+
+def objects(name: str) -> str:
+    """What the names of its change table and functions have for its own."""
+    return re.sub("[^a-z0-9_]", "_", name.lower())
+
+
+def operation(capture: Capture, name: str, **arguments: object) -> str:
+    text = json.dumps(arguments, ensure_ascii=False)
+    return capture.project.ok("run-operation", name, "--args", text).output
+
+
+def quoted(name: str) -> str:
+    """As a string of Jinja."""
+    return "'" + name.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+@pytest.fixture(scope="module")
+def named(make_project: Callable[..., Project]) -> Capture:
+    """Four captured tables, made by what enable_table prints, each with a replica."""
+    capture = Capture(make_project, [])
+    for number, table in enumerate(NAMES.values()):
+        lsn, end = int_to_lsn(10 * number + 1), int_to_lsn(10 * number + 2)
+        change = LogRecord(lsn, f"t{number}", "INSERT", TIME, "dbo", table, None, '{"id": 1}')
+        time = TIME + timedelta(minutes=number)
+        capture.land([change, LogRecord(end, f"t{number}", "COMMIT", time)])
+    capture.project.ok("run", "--select", "raw_log")
+    for number, (name, table) in enumerate(NAMES.items()):
+        given = {"source_schema": "dbo", "source_name": table, "index_columns": ["id"]}
+        given |= {} if name == f"dbo_{table}" else {"capture_instance": name}
+        for file, suffix in (("sql", "sql"), ("yaml", "yml")):
+            arguments = json.dumps({**given, "file": file}, ensure_ascii=False)
+            made = capture.project.ok("run-operation", "enable_table", "--args", arguments)
+            capture.project.write(f"models/{objects(name)}_ct.{suffix}", made.printed)
+        replica = f"select * from {{{{ dbt_cdc.new_changes({quoted(name)}) }}}}"
+        capture.project.write(
+            f"models/now_{number}.sql", "{{ config(materialized='replica') }} " + replica
+        )
+    capture.run()
+    return capture
+
+
+def test_they_are_captured_and_asked(named: Capture) -> None:
+    found = named.sql("select capture_instance, source_name from {schema}.change_tables")
+    assert dict(found) == NAMES
+    high = named.sql("select max(high_end) from {schema}.validity_intervals")[0][0]
+    calls = [f"get_net_changes({quoted(name)}, '{int_to_lsn(1)}', '{high}')" for name in NAMES]
+    assert [[row["id"] for row in answer] for answer in rows(named, calls)] == [[1]] * 4
+    lows = values(named, [f"get_min_lsn({quoted(name)})" for name in NAMES])
+    assert lows == [int_to_lsn(1)] * 4
+    for number, name in enumerate(NAMES):
+        changes = named.call(f"fn_cdc_get_all_changes_{objects(name)}", lows[0], high, "all")
+        assert [row["id"] for row in changes] == [1]
+        literal = name.replace("\\", "\\\\").replace("'", "\\'")
+        low = named.project.spark.sql(
+            f"select {named.schema}.fn_cdc_get_min_lsn('{literal}')"
+        ).collect()
+        assert low[0][0] == lows[0]
+        assert [row["id"] for row in named.sql(f"select * from {{schema}}.now_{number}")] == [1]
+    with pytest.raises(Exception, match=r"CDC 313: to_lsn .* of capture instance a\.b 'c'"):
+        named.call(f"fn_cdc_get_all_changes_{objects(list(NAMES)[1])}", lows[0], "0x" + "F" * 20,
+                   "all")  # fmt: skip
+
+
+def test_they_are_administered(named: Capture) -> None:
+    assert all(name in operation(named, "help_change_data_capture") for name in NAMES)
+    high = named.sql("select max(high_end) from {schema}.validity_intervals")[0][0]
+    for name in NAMES:
+        assert "id" in operation(named, "get_captured_columns", capture_instance=name.lower())
+        operation(named, "cleanup_change_table", capture_instance=name, low_water_mark=high)
+        shown = operation(named, "generate_wrapper_function", capture_instance=name, as_models=True)
+        assert f"models/fn_all_changes_{objects(name)}.sql" in shown and quoted(name) in shown
+    lows = {row[0] for row in named.sql("select low_end from {schema}.validity_intervals")}
+    assert lows == {high}
+    taken = named.project.dbt(
+        "run-operation", "enable_table", "--args",
+        '{source_schema: dbo, source_name: long, capture_instance: "dbo_Order-Details"}',
+    )  # fmt: skip
+    assert "CDC 22926: capture instance 'dbo_Order-Details' exists already, as" in taken.output
+
+
+def test_they_are_disabled(named: Capture) -> None:
+    for name, table in NAMES.items():
+        arguments = {"source_schema": "dbo", "source_name": table, "capture_instance": name}
+        shown = operation(named, "disable_table", **arguments, dry_run=False)
+        assert f"removed: {name}" in shown
+        assert f"models/{objects(name)}_ct.sql" in shown
+    tables = [row.tableName for row in named.sql("show tables in {schema}")]
+    assert not [table for table in tables if table.endswith("_ct")]
+    functions = [row.function for row in named.sql("show user functions in {schema}")]
+    assert not [name for name in functions if re.search(r"fn_\w+_changes_", name)]
