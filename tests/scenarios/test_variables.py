@@ -33,18 +33,21 @@ def test_plain_statements_without_scripts(story: Story) -> None:
 
 
 def test_cdc_monitoring_days(story: Story) -> None:
-    """How long cleanup keeps sessions and errors."""
+    """How long cleanup keeps sessions and errors, but for those of the last 32 sessions."""
     if not story.windows:
         story.land()
         story.capture.run()
     ages = (1, 3, 5)
     story.capture.sql("insert into {schema}.dm_cdc_errors by name " + " union all ".join(
-        f"select {age} as session_id, current_timestamp() - interval '{age}' day as entry_time"
-        for age in ages
+        f"select {session} as session_id, {age} as error_number,"
+        f" current_timestamp() - interval '{age}' day as entry_time"
+        for age in ages for session in (0, 7)
     ))  # fmt: skip
-    kept = "select session_id from {schema}.dm_cdc_errors where session_id < 9 order by 1"
+    kept = "select error_number from {schema}.dm_cdc_errors where session_id = {session} order by 1"
     for days, left in ((4, [1, 3]), (2, [1])):
         story.capture.project.ok("run-operation", "cleanup", vars={"cdc_monitoring_days": days})
-        assert [row.session_id for row in story.capture.sql(kept)] == left
+        for session, numbers in ((0, left), (7, [1, 3, 5])):
+            rows = story.capture.sql(kept.replace("{session}", str(session)))
+            assert [row.error_number for row in rows] == numbers
     assert story.capture.sql("select * from {schema}.scan_sessions")
     story.check()
