@@ -33,7 +33,9 @@ class Dbt:
         lines: list[str] = []
 
         def listen(event: Any) -> None:
-            told = event.info.name == "JinjaLogInfo" or event.info.msg.startswith("cdc ")
+            told = event.info.name in ("JinjaLogInfo", "PrintEvent") or event.info.msg.startswith(
+                "cdc "
+            )
             if event.info.level == "error" or (told if quiet else event.info.level != "debug"):
                 lines.append(event.info.msg)
 
@@ -56,7 +58,9 @@ def problem(lines: list[str]) -> str:
     text = "\n".join(line for line in lines if not line.startswith("cdc"))
     ours = re.search(r"CDC \d+: .*", text)
     rest = [
-        x.strip() for x in text.splitlines() if x.strip(" :") not in ("", "Encountered an error")
+        x.strip()
+        for x in text.splitlines()
+        if x.strip(" :") not in ("", "Encountered an error", "Runtime Error")
     ]
     found = ours[0] if ours else ": ".join(rest[:2]) or "dbt failed"
     return re.sub(r" SQLSTATE: \w+$", "", found.strip())

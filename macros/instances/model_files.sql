@@ -44,6 +44,7 @@
             '      - {name: ' ~ dbt_cdc._yaml_text(column.name) ~ ', data_type: '
             ~ dbt_cdc._yaml_text(column.data_type) ~ ('' if is_plain else ', quote: true')
             ~ (', config: ' ~ tojson({'meta': meta}) if meta) ~ '}'
+            ~ ('  # ' ~ column.note if column.note else '')
         ) %}
     {% endfor %}
     {% do return(lines) %}

@@ -1,15 +1,14 @@
 {#- The columns of a source table as the log has them: {origin, columns: [{name, source_type, data_type}]}
     from the table's last DDL record, and where there is none from its last 1000 images. -#}
-{% macro _source_columns(source_schema, source_name) %}
-    {% set log = dbt_cdc._log_relation() %}
+{% macro _source_columns(source_schema, source_name, log=none) %}
+    {% set log = log or dbt_cdc._log_relation() %}
     {% set table = source_schema ~ '.' ~ source_name %}
     {% if adapter.get_relation(log.database, log.schema, log.identifier) is none %}
         {% do dbt_cdc.raise_cdc_error(
             22901, 'the log ' ~ log ~ ' is not there yet', 'build it: dbt run --select ' ~ log.identifier
         ) %}
     {% endif %}
-    {% set of_table = 'source_schema = ' ~ dbt_cdc._literal(source_schema)
-        ~ ' and source_name = ' ~ dbt_cdc._literal(source_name) %}
+    {% set of_table = dbt_cdc._is_of_table(source_schema, source_name) %}
     {% set latest = dbt_cdc._fetch(
         "select max(lsn) as last_lsn, max(case when operation = 'DDL' and after_image <> '[]' then lsn end)"
         ~ ' as ddl_lsn from ' ~ log ~ ' where ' ~ of_table
@@ -25,6 +24,11 @@
     {% endif %}
     {% do return(dbt_cdc._observed_columns(log, of_table, table)) %}
 {% endmacro %}
+
+
+{% macro _is_of_table(source_schema, source_name) -%}
+    source_schema = {{ dbt_cdc._literal(source_schema) }} and source_name = {{ dbt_cdc._literal(source_name) }}
+{%- endmacro %}
 
 
 {% macro _columns_of_ddl(log, source_schema, source_name, lsn) %}
@@ -55,7 +59,7 @@
 
 
 {#- Names in the order of the last image; types that hold all values of the images. -#}
-{% macro _observed_columns(log, of_table, table) %}
+{% macro _observed_columns(log, of_table, table, is_landed=false) %}
     {% set rows = dbt_cdc._fetch(dbt_cdc._observed_columns_sql(log, of_table)) %}
     {% if not rows %}
         {% do dbt_cdc.raise_cdc_error(
@@ -65,9 +69,10 @@
     {% endif %}
     {% set columns = [] %}
     {% for row in rows %}
-        {% do columns.append({
-            'name': row.name, 'source_type': none, 'data_type': dbt_cdc._observed_type(row)
-        }) %}
+        {% do columns.append(
+            dbt_cdc._landed_type(row) if is_landed
+            else {'name': row.name, 'source_type': none, 'data_type': dbt_cdc._observed_type(row)}
+        ) %}
     {% endfor %}
     {% do return({
         'origin': rows[0].images ~ ' images (the log has no DDL of it): check the types', 'columns': columns
@@ -85,7 +90,7 @@
     ),
 
     fields as (
-        select images.lsn, field.key as name, field.value
+        select images.lsn, field.key as name, field.value, cast(field.value as string) as text
         from images, lateral variant_explode(parse_json(images.image)) as field
     ),
 
@@ -96,10 +101,14 @@
     select
         fields.name,
         schema_of_variant_agg(fields.value) as variant_type,
-        bool_and(cast(fields.value as string) rlike '^\\d{4}-\\d{2}-\\d{2}$') as is_date,
-        bool_and(
-            cast(fields.value as string) rlike '^\\d{4}-\\d{2}-\\d{2}[T ]\\d{2}:\\d{2}:\\d{2}'
-        ) as is_time,
+        bool_and(text rlike '^\\d{4}-\\d{2}-\\d{2}$') as is_date,
+        bool_and(text rlike '^\\d{4}-\\d{2}-\\d{2}[T ]\\d{2}:\\d{2}:\\d{2}') as is_time,
+        min(try_cast(text as decimal(38, 0))) as least,
+        max(try_cast(text as decimal(38, 0))) as most,
+        bool_and(length(text) % 4 = 0 and text rlike '^[A-Za-z0-9+/]+={0,2}$') as is_base64,
+        bool_or(endswith(text, '=')) as has_padding,
+        -- a number in bytes has no more of them than it needs
+        bool_and(hex(try_to_binary(text, 'base64')) rlike '^(?!00[0-7]|FF[89A-F]).{2,32}$') as is_number,
         max(last_image.images) as images
     from fields
     cross join last_image

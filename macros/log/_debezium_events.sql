@@ -1,6 +1,5 @@
-{#- CTE `events`: the new events. `kind` is BEGIN, END or Debezium's op, `wal` the position in PostgreSQL's log,
-    `slot` the place in the transaction. -#}
-{% macro _debezium_events(events, batch, before_images) -%}
+{#- CTE `envelopes`: the new events as Debezium wrote them, with a schema or without. -#}
+{% macro _debezium_envelopes(events, batch, before_images) -%}
 landed as (
     select
         *,
@@ -31,7 +30,14 @@ envelopes as (
         concat_ws(' ', known_before, after) as images,
         {{ dbt_cdc._debezium_has_unavailable() }} as has_unavailable
     from landed
-),
+)
+{%- endmacro %}
+
+
+{#- CTE `events`: the new events. `kind` is BEGIN, END or Debezium's op, `wal` the position in PostgreSQL's log,
+    `slot` the place in the transaction. -#}
+{% macro _debezium_events(events, batch, before_images) -%}
+{{ dbt_cdc._debezium_envelopes(events, batch, before_images) }},
 
 events as (
     select

@@ -146,7 +146,7 @@ def test_the_script_writes_both_files_or_none(
     script: Any = importlib.import_module("enable_table")
     lines = ["Running", FILES, "\n# dbt_project.yml: vars: {cdc_capture_instances: [n]}"]
     answer = SimpleNamespace(success=True)
-    monkeypatch.setattr(script.Dbt, "run", lambda *_, **__: (answer, lines))
+    monkeypatch.setattr("model_files.Dbt.run", lambda *_, **__: (answer, lines))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["x", "{source_name: n}", "--folder", "models/cdc"])
     folder = tmp_path / "models" / "cdc"

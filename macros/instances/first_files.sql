@@ -1,0 +1,124 @@
+{#- The files of a first project, as init prints them. -#}
+
+{#- The change table of a landed table, as its YAML will say it; says what was found. -#}
+{% macro _landed_node(place, table, types, key) %}
+    {% set name = table.source_schema ~ '.' ~ table.source_name %}
+    {% set source = dbt_cdc._landed_columns(place, table) %}
+    {% set index_columns = dbt_cdc._split_columns(key) or (fromjson(table.key).keys() | list if table.key else []) %}
+    {% set meta = {'source_schema': table.source_schema, 'source_name': table.source_name} %}
+    {% set instance = modules.re.sub('\\W', '_', table.source_schema ~ '_' ~ table.source_name) %}
+    {% do meta.update(capture_instance=instance) if instance != table.source_schema ~ '_' ~ table.source_name %}
+    {% do dbt_cdc._check_index(meta, source.columns, none, index_columns) %}
+    {% do meta.update(index_columns=index_columns) if index_columns %}
+    {% do meta.update(before_image='partial') if table.without_before_image %}
+    {% do dbt_cdc._log_line(
+        'found ' ~ name ~ ': ' ~ table.changes ~ ' changes, '
+        ~ ('key ' ~ index_columns | join(', ') if index_columns else 'no key: no net changes and no replica')
+        ~ (', updates without before image: before_image partial' if table.without_before_image else '')
+    ) %}
+    {% set columns = [] %}
+    {% for column in source.columns %}
+        {% set column = dbt_cdc._with_given_type(column, types.get(column.name)) %}
+        {% do columns.append(column) %}
+        {% do dbt_cdc._log_line(name ~ '.' ~ column.name ~ ': ' ~ (column.source_type or column.data_type) ~ ', '
+            ~ column.note ~ '; if it is not, say so by types') if (column.note or '').startswith('guessed') %}
+    {% endfor %}
+    {% do return({
+        'name': instance | lower ~ '_ct', 'columns': columns, 'config': {'meta': {'cdc': meta}}, 'origin': source.origin,
+    }) %}
+{% endmacro %}
+
+
+{#- Path -> text. -#}
+{% macro _first_files(place, nodes) %}
+    {% set files, names = {}, [] %}
+    {% set log_model = project_name ~ '_log' %}
+    {% if place.kind == 'folder' %}
+        {% do files.update({'models/landed_events.sql': dbt_cdc._landing_model(place.name)}) %}
+    {% else %}
+        {% do files.update({'models/landed.yml': dbt_cdc._landed_source(place)}) %}
+    {% endif %}
+    {% if place.kind != 'log' %}
+        {% do files.update({'models/' ~ log_model ~ '.sql': dbt_cdc._first_log_model(place, nodes)}) %}
+    {% endif %}
+    {% for node in nodes %}
+        {% set name = node.name[:-3] %}
+        {% do names.append(name) %}
+        {% do dbt_cdc._capture_instance(node) %}
+        {% do files.update({
+            'models/' ~ node.name ~ '.sql': '{' ~ '{ dbt_cdc.change_table() }' ~ '}',
+            'models/' ~ node.name ~ '.yml': dbt_cdc._model_yaml(node, node.origin),
+        }) %}
+        {% do files.update({
+            'models/' ~ name ~ '.sql': '{' ~ "{ config(materialized='replica') }" ~ '}\nselect * from {'
+                ~ "{ dbt_cdc.new_changes('" ~ name ~ "') }" ~ '}'
+        }) if node.config.meta.cdc.index_columns %}
+    {% endfor %}
+    {% set log = 'cdc_log_source: [landed, ' ~ place.identifier ~ ']' if place.kind == 'log'
+        else 'cdc_log_model: ' ~ log_model %}
+    {% do files.update({
+        'dbt_project.yml': 'vars:\n  ' ~ log ~ '\n  cdc_capture_instances:\n    - ' ~ names | join('\n    - ')
+    }) %}
+    {% do return(files) %}
+{% endmacro %}
+
+
+{#- docs/log.md explains it. -#}
+{% macro _landing_model(folder) -%}
+{{ '{{' }} config(materialized='incremental', incremental_strategy='append', file_format='delta') {{ '}}' }}
+
+select event.*, file_name
+from (
+    select
+        from_json(
+            value, 'position bigint, topic string, key string, value string, headers string'
+        ) as event,
+        _metadata.file_name as file_name
+    from text.{{ dbt_cdc._column(folder) }}
+)
+{{ '{%' }} if is_incremental() {{ '%}' }}
+where file_name > (select coalesce(max(file_name), '') from {{ '{{ this }}' }})
+{{ '{%' }} endif {{ '%}' }}
+{%- endmacro %}
+
+
+{% macro _landed_source(place) -%}
+version: 2
+
+sources:
+  - name: landed
+    schema: {{ dbt_cdc._yaml_text(place.schema) }}
+    tables:
+      - name: {{ dbt_cdc._yaml_text(place.identifier) }}
+{%- endmacro %}
+
+
+{% macro _first_log_model(place, nodes) -%}
+    {%- set types, before_images = {}, {} -%}
+    {%- for node in nodes -%}
+        {%- set table = node.config.meta.cdc.source_schema ~ '.' ~ node.config.meta.cdc.source_name -%}
+        {%- do before_images.update({table: 'key'}) if node.config.meta.cdc.before_image == 'partial' -%}
+        {%- for column in node.columns if column.source_type -%}
+            {%- do types.setdefault(table, {}).update({column.name: column.source_type}) -%}
+        {%- endfor -%}
+    {%- endfor -%}
+{{ '{{' }} config(materialized='incremental', incremental_strategy='append', file_format='delta') {{ '}}' }}
+
+{{ '{{' }} dbt_cdc.debezium_log(
+    {{ "ref('landed_events')" if place.kind == 'folder' else "source('landed', " ~ tojson(place.identifier) ~ ')' }},
+    {%- if types %}
+    types={
+        {%- for table, columns in types.items() %}
+        {{ tojson(table) }}: {
+            {%- for name, source_type in columns.items() %}
+            {{ tojson(name) }}: {{ tojson(source_type) }},
+            {%- endfor %}
+        },
+        {%- endfor %}
+    },
+    {%- endif %}
+    {%- if before_images %}
+    before_images={{ tojson(before_images) }},
+    {%- endif %}
+) {{ '}}' }}
+{%- endmacro %}

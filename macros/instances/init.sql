@@ -1,0 +1,102 @@
+{#- Run-operation: looks at what has landed (a folder of Debezium's events, a table of them, or a canonical log)
+    and prints the files of a first project: landing, log, change tables, replicas, and the variables that list
+    them. scripts/init.py writes them. -#}
+{% macro init(landed, tables=none, types=none, keys=none, dry_run=false) %}
+    {% if execute %}
+        {% do dbt_cdc._check_has_no_log() %}
+        {% set place = dbt_cdc._landed_place(landed) %}
+        {% set chosen = dbt_cdc._chosen_tables(place, dbt_cdc._landed_tables(place), tables) %}
+        {% do dbt_cdc._check_tables_of('types', types, chosen) %}
+        {% do dbt_cdc._check_tables_of('keys', keys, chosen) %}
+        {% set nodes = [] %}
+        {% for name, table in chosen.items() %}
+            {% do nodes.append(
+                dbt_cdc._landed_node(place, table, (types or {}).get(name) or {}, (keys or {}).get(name))) %}
+        {% endfor %}
+        {% do dbt_cdc._check_types_known(nodes, types or {}) %}
+        {% for path, text in dbt_cdc._first_files(place, nodes).items() %}
+            {% if dry_run %}
+                {% do dbt_cdc._log_line('would write ' ~ path) %}
+            {% else %}
+                {% do print(('-- ' if path.endswith('.sql') else '# ') ~ path ~ '\n' ~ text ~ '\n') %}
+            {% endif %}
+        {% endfor %}
+        {% do dbt_cdc._log_line('nothing is written: dry_run') if dry_run %}
+        {% do dbt_cdc._log_line('next: dbt run; then dbt show --inline "select * from {' ~ "{ ref('"
+            ~ dbt_cdc._first_to_show(nodes) ~ "') }" ~ '}"') if not dry_run %}
+    {% endif %}
+{% endmacro %}
+
+
+{#- The first replica, or change table where there is none. -#}
+{% macro _first_to_show(nodes) %}
+    {% for node in nodes if node.config.meta.cdc.index_columns %}
+        {% do return(node.name[:-3]) %}
+    {% endfor %}
+    {% do return(nodes[0].name) %}
+{% endmacro %}
+
+
+{#- A project that has a log already goes on with enable_table. -#}
+{% macro _check_has_no_log() %}
+    {% for name in ['cdc_log_model', 'cdc_log_source', 'cdc_capture_instances'] if dbt_cdc._setting(name) %}
+        {% do dbt_cdc.raise_cdc_error(
+            22963, 'the project has var ' ~ name ~ ' already: ' ~ dbt_cdc._setting(name),
+            'init begins a project; add a table to one that is there with dbt run-operation enable_table'
+        ) %}
+    {% endfor %}
+{% endmacro %}
+
+
+{#- The tables that are asked for, by name; all where none is. -#}
+{% macro _chosen_tables(place, found, tables) %}
+    {% if not found %}
+        {% do dbt_cdc.raise_cdc_error(
+            22931, place.name ~ ' has no change of any table', 'let the connector land its events there first'
+        ) %}
+    {% endif %}
+    {% set chosen = {} %}
+    {% for name in dbt_cdc._split_columns(tables) or found %}
+        {% do dbt_cdc._check_tables_of('tables', [name], found) %}
+        {% do chosen.update({name: found[name]}) %}
+    {% endfor %}
+    {% do return(chosen) %}
+{% endmacro %}
+
+
+{% macro _check_tables_of(argument, names, found) %}
+    {% for name in names or [] if name not in found %}
+        {% do dbt_cdc.raise_cdc_error(
+            22931, argument ~ " names table '" ~ name ~ "', of which nothing has landed",
+            'there is ' ~ found | join(', ')
+        ) %}
+    {% endfor %}
+{% endmacro %}
+
+
+{#- What no look at the values tells has to be said, before anything is written. -#}
+{% macro _check_types_known(nodes, types) %}
+    {% set unknown = {} %}
+    {% for node in nodes %}
+        {% set table = node.config.meta.cdc.source_schema ~ '.' ~ node.config.meta.cdc.source_name %}
+        {% for column in node.columns if not column.data_type %}
+            {% do unknown.setdefault(table, {}).update({column.name: 'decimal(p,s)'}) %}
+        {% endfor %}
+        {% for name in types.get(table) or {} if name not in node.columns | map(attribute='name') %}
+            {% do dbt_cdc.raise_cdc_error(
+                22930, "types names column '" ~ name ~ "', which table " ~ table ~ ' has not',
+                'it has ' ~ node.columns | map(attribute='name') | join(', ')
+            ) %}
+        {% endfor %}
+    {% endfor %}
+    {% if unknown %}
+        {% set names = [] %}
+        {% for table, columns in unknown.items() %}
+            {% do names.append(table ~ ' (' ~ columns | join(', ') ~ ')') %}
+        {% endfor %}
+        {% do dbt_cdc.raise_cdc_error(
+            22963, 'bytes in base64 do not tell what they are: ' ~ names | join(', '),
+            "give the source's types, or binary, or string to keep the text: types: " ~ tojson(unknown)
+        ) %}
+    {% endif %}
+{% endmacro %}

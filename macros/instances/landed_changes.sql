@@ -1,0 +1,171 @@
+{#- What init reads: where something has landed, which tables are in it, what columns they have. -#}
+
+{#- {kind: folder, events or log; name; relation}. -#}
+{% macro _landed_place(landed) %}
+    {% if not landed or landed is not string %}
+        {% do dbt_cdc.raise_cdc_error(
+            22963, "landed is '" ~ landed ~ "'",
+            'name a folder of Debezium events, with a / (./events), or a table (schema.table)'
+        ) %}
+    {% elif '/' not in landed %}
+        {% do return(dbt_cdc._landed_table(landed)) %}
+    {% endif %}
+    {% set folder = landed.rstrip('/') or '/' %}
+    {% do dbt_cdc._check_landed_lines(folder) %}
+    {% set relation = '(select event.* from (select ' ~ dbt_cdc._landed_event() ~ ' as event from text.'
+        ~ dbt_cdc._column(folder) ~ '))' %}
+    {% do return({'kind': 'folder', 'name': folder, 'relation': relation}) %}
+{% endmacro %}
+
+
+{% macro _landed_table(name) %}
+    {% set parts = ([target.schema] if '.' not in name else []) + name.split('.') %}
+    {% set relation = adapter.get_relation(none, parts[:-1] | join('.'), parts[-1]) %}
+    {% if relation is none %}
+        {% do dbt_cdc.raise_cdc_error(
+            22901, 'there is no table ' ~ parts | join('.'),
+            'name the table of what has landed (schema.table), or a folder of Debezium events, with a / (./events)'
+        ) %}
+    {% endif %}
+    {% set columns = adapter.get_columns_in_relation(relation) | map(attribute='name') | map('lower') | list %}
+    {% set events, log = ['position', 'topic', 'key', 'value', 'headers'], ['lsn', 'tran_id', 'operation', 'record_time',
+        'source_schema', 'source_name', 'before_image', 'after_image', 'ddl_command', 'command_id'] %}
+    {% for kind, needed in {'events': events, 'log': log}.items() if needed | reject('in', columns) | list == [] %}
+        {% do return({
+            'kind': kind, 'name': parts | join('.'), 'schema': relation.schema, 'identifier': relation.identifier,
+            'relation': relation,
+        }) %}
+    {% endfor %}
+    {% do dbt_cdc.raise_cdc_error(
+        22963, 'table ' ~ parts | join('.') ~ ' has the columns ' ~ columns | join(', '),
+        'landed events have ' ~ events | join(', ') ~ '; a log has ' ~ log | join(', ')
+    ) %}
+{% endmacro %}
+
+
+{#- An event out of a line of a file. -#}
+{% macro _landed_event() -%}
+    from_json(value, 'position bigint, topic string, key string, value string, headers string')
+{%- endmacro %}
+
+
+{#- Each line is an event with its position, and its value a text. -#}
+{% macro _check_landed_lines(folder) %}
+    {% set wrong = dbt_cdc._fetch(
+        'select left(value, 200) as line from text.' ~ dbt_cdc._column(folder) ~ ' where '
+        ~ dbt_cdc._landed_event() ~ '.position is null or value rlike '
+        ~ dbt_cdc._literal('[{,]\\s*"(key|value|headers)"\\s*:\\s*[{\\[]') ~ ' limit 1'
+    ) %}
+    {% for row in wrong %}
+        {% do dbt_cdc.raise_cdc_error(
+            22859, 'a line in ' ~ folder ~ ' is no event with a position, and key, value and headers as texts: ' ~ row.line,
+            'docs/log.md (Landing the events) shows how a line is to be'
+        ) %}
+    {% endfor %}
+{% endmacro %}
+
+
+{#- The tables whose changes have landed, by name: {source_schema, source_name, changes, without_before_image, key,
+    schemas: the events' own, the last one last}. -#}
+{% macro _landed_tables(place) %}
+    {% set tables = {} %}
+    {% for row in dbt_cdc._fetch(dbt_cdc._landed_tables_sql(place)) if row.source_name and row.changes %}
+        {% set name = row.source_schema ~ '.' ~ row.source_name %}
+        {% set before = tables.get(name, {'changes': 0, 'without_before_image': 0, 'key': none, 'schemas': []}) %}
+        {% do tables.update({name: {
+            'source_schema': row.source_schema, 'source_name': row.source_name,
+            'changes': before.changes + row.changes,
+            'without_before_image': before.without_before_image + row.without_before_image,
+            'key': row.key or before.key,
+            'schemas': before.schemas + ([fromjson(row.fields)] if row.fields else []),
+        }}) %}
+    {% endfor %}
+    {% do return(tables) %}
+{% endmacro %}
+
+
+{#- `kind` is looked at for all events: what is wrong with one is an error, as it will be in the log. -#}
+{% macro _landed_tables_sql(place) -%}
+{%- if place.kind == 'log' -%}
+with changes as (
+    select
+        source_schema,
+        source_name,
+        lsn,
+        operation in ('INSERT', 'UPDATE', 'DELETE') as is_change,
+        operation = 'UPDATE' and before_image is null as lacks_before_image,
+        cast(null as string) as key,
+        cast(null as string) as fields
+    from {{ place.relation }}
+)
+{%- else -%}
+with {{ dbt_cdc._debezium_envelopes(place.relation, {'position': none}, {}) }},
+
+kinds as (
+    select
+        *,
+        {{ dbt_cdc._debezium_kind() | indent(8) }} as kind
+    from envelopes
+),
+
+changes as (
+    select
+        source.schema as source_schema,
+        source.table as source_name,
+        position as lsn,
+        kind in ('c', 'u', 'd', 'r') as is_change,
+        kind = 'u' and before is null as lacks_before_image,
+        if(get_json_object(key, '$.schema.type') = 'struct', get_json_object(key, '$.payload'), key) as key,
+        if(value_schema is null, null, get_json_object(value, '$.schema.fields')) as fields
+    from kinds
+)
+{%- endif %}
+
+select
+    source_schema,
+    source_name,
+    fields,
+    count_if(is_change) as changes,
+    count_if(lacks_before_image) as without_before_image,
+    max_by(key, if(key is null, null, lsn)) as key
+from changes
+group by source_schema, source_name, fields
+order by source_schema, source_name, max(lsn)
+{%- endmacro %}
+
+
+{#- The changes as records of a log, for as long as this session is there: `lsn` is the position of the event. -#}
+{% macro _landed_changes_sql(events) -%}
+cache table cdc_landed_changes as
+with {{ dbt_cdc._debezium_envelopes(events, {'position': none}, {}) }}
+
+select
+    position as lsn,
+    {{ dbt_cdc._case_of('op', {'u': "'UPDATE'", 'd': "'DELETE'", 'c': "'INSERT'", 'r': "'INSERT'"}) | indent(4) }} as operation,
+    source.schema as source_schema,
+    source.table as source_name,
+    {{ dbt_cdc._debezium_image('before') | indent(4) }} as before_image,
+    {{ dbt_cdc._debezium_image('after') | indent(4) }} as after_image
+from envelopes
+{%- endmacro %}
+
+
+{#- The columns of a table: {origin, columns}, from the events' own schema, else from values. A column without
+    data_type is one that nothing tells of. -#}
+{% macro _landed_columns(place, table) %}
+    {% if place.kind == 'log' %}
+        {% do return(dbt_cdc._source_columns(table.source_schema, table.source_name, place.relation)) %}
+    {% elif not table.schemas %}
+        {% if not place.is_cached %}
+            {% do run_query('drop view if exists cdc_landed_changes') %}
+            {% do run_query(dbt_cdc._landed_changes_sql(place.relation)) %}
+            {% do place.update(is_cached=true) %}
+        {% endif %}
+        {% do return(dbt_cdc._observed_columns(
+            'cdc_landed_changes', dbt_cdc._is_of_table(table.source_schema, table.source_name),
+            table.source_schema ~ '.' ~ table.source_name, is_landed=true)) %}
+    {% endif %}
+    {% do return({
+        'origin': 'the schemas of the events', 'columns': dbt_cdc._columns_of_schemas(table.schemas)
+    }) %}
+{% endmacro %}

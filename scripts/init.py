@@ -1,0 +1,55 @@
+"""Writes the files of a first project, as `init` prints them from what has landed.
+
+    init.py '{landed: ./landing}' [--folder models/cdc] [--project-dir DIR] [options of dbt]
+
+No file is overwritten: where one of them is there with another text, none is written. The
+variables go to dbt_project.yml, as the last step; run again it does what is missing.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import textwrap
+from pathlib import Path
+
+from model_files import printed_files, refuse_to_overwrite, write
+
+PROJECT = Path("dbt_project.yml")
+NEXT, VARIABLES = "cdc: next: ", "# dbt_project.yml\n"
+
+
+def with_variables(project: str, variables: str) -> str | None:
+    """The text of dbt_project.yml with more variables (`vars:` and lines below it); None where it
+    has variables already that are no lines."""
+    lines = textwrap.dedent(variables.partition("\n")[2]).rstrip("\n")
+    if not re.search(r"^vars\s*:", project, re.M):
+        return f"{project.rstrip()}\n\nvars:\n{textwrap.indent(lines, '  ')}\n"
+    first = re.search(r"^vars\s*:[ \t]*(?:#.*)?\n(?:[ \t]*(?:#.*)?\n)*([ \t]+)\S", project, re.M)
+    if not first:
+        return None
+    start = first.start(1)
+    return f"{project[:start]}{textwrap.indent(lines, first[1])}\n{project[start:]}"
+
+
+def main() -> int:
+    """Prints what was found, what was written and what is next, or why nothing was written."""
+    files, lines = printed_files("init", "Writes the files of a first project.")
+    told = [line for line in lines if line.startswith("cdc: ")]
+    print("\n".join(line for line in told if not line.startswith(NEXT)))
+    if not files:  # dry_run
+        return 0
+    refuse_to_overwrite("init", files, may_repeat=True)
+    (variables,) = [line.removeprefix(VARIABLES) for line in lines if line.startswith(VARIABLES)]
+    write(files)
+    project = with_variables(PROJECT.read_text(encoding="utf-8"), variables)
+    if project:
+        write({PROJECT: project})
+    else:
+        print(f"add to {PROJECT}:\n{variables}")
+    print("\n".join(line for line in told if line.startswith(NEXT)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,52 @@
+"""Writes the files that a run-operation prints, each below a line with its path."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+from pathlib import Path
+
+from dbt_commands import Dbt, problem
+
+FILE = r"^(?:--|#) models/([\w-]+\.(?:sql|yml))\n(.*?)(?=\n\n(?:--|#) models/|\Z)"
+
+
+def printed_files(operation: str, description: str) -> tuple[dict[Path, str], list[str]]:
+    """The files of the run-operation that the command line gives the arguments of, by where they
+    belong, and all that was said; changes into the project's folder. Ends with what went wrong."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("arguments", help=f"those of the run-operation {operation}, in YAML")
+    parser.add_argument("--folder", default="models", help="where to (%(default)s)")
+    parser.add_argument("--project-dir", default=".", help="the dbt project (here)")
+    options, dbt_options = parser.parse_known_args()
+    os.chdir(options.project_dir)
+    command = ["run-operation", f"dbt_cdc.{operation}", "--args", options.arguments]
+    result, lines = Dbt(dbt_options).run(*command)
+    if not result.success:
+        sys.exit(f"{operation}: {problem(lines)}")
+    found = [part for line in lines for part in re.findall(FILE, line, re.M | re.S)]
+    return {Path(options.folder) / name: text.rstrip("\n") + "\n" for name, text in found}, lines
+
+
+def refuse_to_overwrite(operation: str, files: dict[Path, str], *, may_repeat: bool) -> None:
+    """Ends if one of the files is there, in any folder of models; one with the same text, in its
+    own place, is none where the command `may_repeat` what it has done."""
+    models = [path for path in Path("models").rglob("*") if path.is_file()]
+    there = [
+        str(path)
+        for path in sorted({*models, *(file for file in files if file.exists())})
+        if path.name in {file.name for file in files}
+        and not (may_repeat and path.read_text(encoding="utf-8") == files.get(path))
+    ]
+    if there:
+        sys.exit(f"{operation}: nothing was written, as there is already {', '.join(there)}")
+
+
+def write(files: dict[Path, str]) -> None:
+    """Writes them, and says so."""
+    for path, text in files.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        print(f"written: {path}")

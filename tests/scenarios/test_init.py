@@ -1,0 +1,284 @@
+"""init: a first project out of what has landed, written by scripts/init.py and run as it is."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+import shutil
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from harness import PACKAGE, Project
+
+pytestmark = pytest.mark.slow
+
+PROJECT = "name: shop\nversion: 1.0.0\nprofile: test\nflags: {send_anonymous_usage_stats: false}\n"
+WIDER = {"int": "bigint", "smallint": "bigint", "float": "double"}
+TYPES = {
+    "public.customers": {"balance": "decimal(18,4)", "wide": "decimal(38,18)", "avatar": "binary"},
+    "public.orders": {"amount": "decimal(12,2)"},
+}
+ON = {
+    "id": {"type": "int64"},
+    "kind": {"type": "int16"},
+    "price": {
+        "type": "bytes", "name": "org.apache.kafka.connect.data.Decimal",
+        "parameters": {"scale": "2", "connect.decimal.precision": "12"},
+    },
+    "paid": {"type": "boolean"},
+    "day": {"type": "int32", "name": "io.debezium.time.Date"},
+    "at": {"type": "int64", "name": "io.debezium.time.MicroTimestamp"},
+    "seen": {"type": "string", "name": "io.debezium.time.ZonedTimestamp"},
+    "open time": {"type": "int64", "name": "io.debezium.time.MicroTime"},
+    "any": {"type": "struct", "name": "io.debezium.data.VariableScaleDecimal"},
+    "tags": {"type": "array"},
+    "photo": {"type": "bytes"},
+}  # fmt: skip
+ROW = {
+    "id": 1, "kind": 2, "price": "AMgs", "paid": True, "day": 19000, "at": 1650000000000001,
+    "seen": "2022-04-15T05:20:00Z", "open time": 5, "any": {"scale": 1, "value": "DA=="},
+    "tags": ["a"], "photo": "3q2+",
+}  # fmt: skip
+
+
+class First:
+    """A project that has a profile, the package and no more."""
+
+    def __init__(self, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.project, self.monkeypatch = project, monkeypatch
+        monkeypatch.syspath_prepend(str(PACKAGE / "scripts"))
+        monkeypatch.chdir(project.folder)
+        project.write("dbt_project.yml", PROJECT)
+
+    def init(self, **arguments: Any) -> str | int:
+        """What the script returns, or says at its end. Folders are whole: Java is elsewhere."""
+        here = f"{self.project.folder}/"
+        if str(arguments["landed"]).startswith("./"):
+            arguments["landed"] = arguments["landed"].replace("./", here)
+        command = ["init.py", json.dumps(arguments), "--profiles-dir=."]
+        self.monkeypatch.setattr(sys, "argv", command)
+        try:
+            return importlib.import_module("init").main()
+        except SystemExit as end:
+            return str(end.code).replace(here, "./")
+
+    def dbt(self, *command: str) -> str:
+        """A dbt command that has to succeed; what it said."""
+        dbt = importlib.import_module("dbt_commands").Dbt(["--profiles-dir=."])
+        result, lines = dbt.run(*command, quiet=False)
+        assert result.success, "\n".join(lines)
+        return "\n".join(lines)
+
+    def land(self, *lines: Mapping[str, Any]) -> None:
+        """A file of events, in ./landing."""
+        texts = [
+            {n: json.dumps(v) if n in ("key", "value") and v else v for n, v in line.items()}
+            for line in lines
+        ]
+        self.project.write("landing/a.jsonl", "\n".join(map(json.dumps, texts)))
+
+    def columns(self, name: str) -> dict[str, str]:
+        """The columns of a change table, as its YAML has them."""
+        text = Path(f"models/{name}_ct.yml").read_text(encoding="utf-8")
+        return {c["name"]: c["data_type"] for c in yaml.safe_load(text)["models"][0]["columns"]}
+
+    def files(self) -> set[str]:
+        """All models."""
+        return {path.name for path in Path("models").glob("*")}
+
+
+@pytest.fixture
+def first(make_project: Callable[..., Project], monkeypatch: pytest.MonkeyPatch) -> First:
+    return First(make_project(fresh=True), monkeypatch)
+
+
+def event(position: int, op: str, row: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    """An event of public.items with its key."""
+    value = {
+        "op": op, "before": None, "after": row,
+        "transaction": {"id": "7:90000000", "total_order": "1"},
+        "source": {
+            "connector": "postgresql", "schema": "public", "table": "items", "lsn": 90000000,
+        },
+    } | more  # fmt: skip
+    return {"position": position, "topic": "pg.public.items", "key": {"id": 1}, "value": value}
+
+
+def end(position: int) -> dict[str, Any]:
+    """The END of its transaction."""
+    value = {"status": "END", "id": "7:100000000", "event_count": 1, "ts_ms": 1650000000000}
+    return {"position": position, "topic": "pg.transaction", "key": None, "value": value}
+
+
+def test_the_shipped_events(first: First, capsys: pytest.CaptureFixture[str]) -> None:
+    """Values without schemas: asked for what they do not tell; the files run as they are, and are
+    those of the example."""
+    shutil.copytree(PACKAGE / "data" / "shop", "landing")
+    asked = str(first.init(landed="./landing"))
+    assert "public.customers (balance, wide), public.orders (amount): give" in asked
+    assert first.files() == set()
+    assert first.init(landed="./landing", types=TYPES, dry_run=True) == 0
+    assert first.files() == set()
+    said = capsys.readouterr().out
+    assert "would write models/public_orders_ct.sql" in said
+    assert "nothing is written: dry_run" in said
+    tables = ["public.customers", "public.docs", "public.events_log", "public.orders"]
+    assert first.init(landed="./landing", types=TYPES, tables=tables) == 0
+    said = capsys.readouterr().out
+    assert re.search(r"found public.orders: \d+ changes, key customer_id, order_no$", said, re.M)
+    assert "public.customers.birth: date, guessed from its name; if it is not" in said
+    assert "found public.events_log: " in said and "no key: no net changes and no replica" in said
+    example = yaml.safe_load((PACKAGE / "models/example/_example.yml").read_text("utf-8"))
+    for model in example["models"]:
+        if model["name"].endswith("_ct"):
+            columns = first.columns(model["name"][:-3])
+            there = {c["name"]: c["data_type"] for c in model["columns"]}
+            assert columns.keys() >= there.keys()
+            assert {n: t for n, t in columns.items() if n in there} == {
+                n: WIDER.get(t, t) for n, t in there.items()
+            }
+    log_model = Path("models/shop_log.sql").read_text(encoding="utf-8")
+    assert 'before_images={"public.docs": "key"}' in log_model
+    page = (PACKAGE / "docs" / "log.md").read_text(encoding="utf-8")
+    landing = Path("models/landed_events.sql").read_text(encoding="utf-8")
+    assert landing.replace(f"{first.project.folder}/landing", "/landing/shop") in page
+    assert "written: dbt_project.yml" in said
+    assert "next: dbt run; then dbt show --inline" in said.splitlines()[-1]
+    said = first.dbt("run")
+    assert re.search(r"cdc: captured, in rows: public_customers \d+, public_docs \d+, ", said)
+    others = "in the log and not captured, in changes: public.pgbench_accounts "
+    assert others in said and "public.docs" not in said.partition(others)[2].split("\n")[0]
+    assert "ask for changes: dbt show --inline" in said
+    said = first.dbt("run")
+    assert "captured, in rows" not in said and "ask for changes" not in said
+    (row,) = first.project.sql(
+        "select count(*) as n, max(updated_at) as at from {schema}.public_customers"
+    )
+    assert row.n > 50 and str(row["at"]) > "2000"
+    # begun, so enable_table goes on
+    assert "the project has var cdc_log_model already: shop_log" in str(first.init(landed="./l"))
+
+
+def test_events_with_schemas(first: First) -> None:
+    fields = [{"field": name, **kind} for name, kind in ON.items()]
+    schema = {"type": "struct", "fields": [
+        {"field": "before", "type": "struct", "fields": fields},
+        {"field": "after", "type": "struct", "fields": fields},
+    ]}  # fmt: skip
+    plain = event(1, "c", ROW)
+    key = {"schema": {"type": "struct"}, "payload": {"id": 1}}
+    value = {"schema": schema, "payload": plain["value"]}
+    first.land({**plain, "key": key, "value": value}, end(2))
+    assert first.init(landed="./landing") == 0
+    assert first.columns("public_items") == {
+        "id": "bigint", "kind": "smallint", "price": "decimal(12,2)", "paid": "boolean",
+        "day": "date", "at": "timestamp", "seen": "timestamp", "open time": "bigint",
+        "any": "decimal(38,18)", "tags": "string", "photo": "binary",
+    }  # fmt: skip
+    assert "types=" not in Path("models/shop_log.sql").read_text(encoding="utf-8")
+    first.dbt("run")
+    (row,) = first.project.sql("select * from {schema}.public_items")
+    assert (row.id, row.photo) == (1, b"\xde\xad\xbe")
+    assert (str(row.price), str(row.day)) == ("512.44", "2022-01-08")
+    assert str(row["at"]) == "2022-04-15 05:20:00.000001"
+
+
+def test_tables_of_events_and_logs(first: First) -> None:
+    """A source in the place of the landing model; a canonical log has no log model either."""
+    schema = first.project.schema
+    first.land(event(1, "c", {"id": 1, "name": "a"}), end(2))
+    first.project.sql(f"create schema {schema}")
+    first.project.sql(
+        "create table {schema}.my_events using delta as select event.* from (select from_json("
+        "value, 'position bigint, topic string, key string, value string, headers string') as event"
+        f" from text.`{first.project.folder}/landing`)"
+    )
+    assert "there is no table none.such" in str(first.init(landed="none.such"))
+    assert first.init(landed=f"{schema}.my_events") == 0
+    assert "landed_events.sql" not in first.files()
+    assert {"landed.yml", "shop_log.sql", "public_items.sql"} <= first.files()
+    first.dbt("run")
+    assert first.project.sql("select id, name from {schema}.public_items") == [(1, "a")]
+    shutil.rmtree("models")
+    first.project.write("dbt_project.yml", PROJECT)
+    assert "index column 'no' is no column of table public.items" in str(
+        first.init(landed=f"{schema}.shop_log", keys={"public.items": "no"})
+    )
+    assert first.init(landed=f"{schema}.shop_log", keys={"public.items": "id"}) == 0
+    assert first.files() == {
+        "landed.yml", "public_items_ct.sql", "public_items_ct.yml", "public_items.sql",
+    }  # fmt: skip
+    assert "cdc_log_source: [landed, shop_log]" in Path("dbt_project.yml").read_text("utf-8")
+    first.dbt("parse")
+
+
+def test_refusals(first: First, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each is one line, and nothing is written."""
+    first.land(
+        event(1, "c", {"id": 1, "at": "x", "old_day": 7000, "updated_by": 9}),
+        event(2, "u", {"id": 1}), end(3),
+    )  # fmt: skip
+    first.project.write("nested/a.jsonl", '{"position": 1, "value": {"op": "c"}}')
+    text = json.dumps(end(1)["value"])
+    first.project.write("ends/a.jsonl", json.dumps({**end(1), "value": text}))
+    first.project.write("other/a.jsonl", '{"position": 1, "topic": "t", "value": "{\\"a\\": 1}"}')
+    for arguments, text in (
+        ({"landed": None}, "CDC 22963: landed is 'None': name a folder"),
+        ({"landed": "./none"}, "PATH_NOT_FOUND"),
+        ({"landed": "./nested"}, "CDC 22859: a line in ./nested is no event with a position"),
+        ({"landed": "./ends"}, "CDC 22931: ./ends has no change of any table"),
+        ({"landed": "./other"}, "CDC 22859: bad log record of event at position 1 of topic t"),
+        ({"landed": "./landing", "tables": "dbo.x"}, "CDC 22931: tables names table 'dbo.x'"),
+        ({"landed": "./landing", "types": {"items": {}}}, "CDC 22931: types names table 'items'"),
+        ({"landed": "./landing", "types": {"public.items": {"no": "int"}}},
+         "CDC 22930: types names column 'no', which table public.items has not: it has id, at"),
+        ({"landed": "./landing", "types": {"public.items": {"at": "point"}}}, "CDC 22"),
+    ):  # fmt: skip
+        said = first.init(**arguments)
+        assert text in str(said), (arguments, said)
+        assert len(str(said).splitlines()) == 1
+    assert not first.files()
+    capsys.readouterr()
+    assert first.init(landed="./landing", tables="public.items") == 0
+    said = capsys.readouterr().out
+    assert "updates without before image: before_image partial" in said
+    assert first.columns("public_items") == {
+        "id": "bigint", "at": "string", "old_day": "date", "updated_by": "bigint",
+    }  # fmt: skip
+
+
+def test_a_death_in_the_middle(first: First) -> None:
+    """Run again, it does what is missing; another text is never overwritten."""
+    first.land(event(1, "c", {"id": 1}), end(2))
+    first.project.write("models/mine/public_items.sql", "select 1 as mine")
+    assert "there is already models/mine/public_items.sql" in str(first.init(landed="./landing"))
+    assert first.files() == {"mine"}
+    shutil.rmtree("models/mine")
+    assert first.init(landed="./landing") == 0
+    done = first.files()
+    Path("models/public_items_ct.yml").unlink()
+    first.project.write("dbt_project.yml", PROJECT)
+    assert first.init(landed="./landing") == 0
+    assert first.files() == done
+    first.project.write("dbt_project.yml", PROJECT)
+    first.project.write("models/shop_log.sql", "select 1 as mine")
+    assert "there is already models/shop_log.sql" in str(first.init(landed="./landing"))
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("name: a\n\n", "name: a\n\nvars:\n  x: 1\n  y:\n    - z\n"),
+        ("vars:\n    # mine\n    b: 2\nname: a\n",
+         "vars:\n    # mine\n    x: 1\n    y:\n      - z\n    b: 2\nname: a\n"),
+        ("vars: {b: 2}\n", None),
+    ],
+)  # fmt: skip
+def test_variables(first: First, before: str, after: str | None) -> None:
+    script = importlib.import_module("init")
+    assert script.with_variables(before, "vars:\n  x: 1\n  y:\n    - z\n") == after
