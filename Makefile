@@ -1,9 +1,11 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup run agent report test test-fast test-soak lint bench clean
+.PHONY: help setup run agent report test test-fast test-soak lint docs bench clean
 
 # The project runs on the Spark of its own .venv, whatever else the machine has.
 unexport SPARK_HOME SPARK_CONF_DIR PYTHONPATH PYTHONHOME VIRTUAL_ENV
+# Material for MkDocs tells of its future on standard error.
+export NO_MKDOCS_2_WARNING := true
 
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest -q --durations=10 --durations-min=5
@@ -36,16 +38,23 @@ test-soak: setup ## real processes and long stories: kill -9, races, 1,024 colum
 test-fast: setup ## the tests that take seconds
 	@$(PYTEST) $(TWO) -m "not slow and not soak" tests
 
-lint: setup ## ruff, yamllint, sqlfluff, and dbt's own warnings
+lint: setup ## ruff, yamllint, sqlfluff, dbt's own warnings, the links of the docs and their reference
 	@$(BIN)/ruff check --quiet $(PY)
 	@$(BIN)/ruff format --quiet --check $(PY)
 	@$(BIN)/yamllint --strict .
 	@$(BIN)/sqlfluff lint --nocolor --disable-progress-bar $(SQL)
 	@$(BIN)/dbt --quiet --warn-error parse
+	@$(BIN)/python scripts/reference.py --check
+	@$(BIN)/mkdocs build --quiet --site-dir target/docs
+
+docs: setup ## the docs as a site, in site/
+	@$(BIN)/python scripts/reference.py
+	@$(BIN)/mkdocs build --quiet
+	@echo 'site/index.html: the docs'
 
 bench: setup ## the benchmarks: a table and a plot
 	@$(BIN)/python benchmarks/bench.py
 
 clean: ## remove what runs have made (tables, logs, compiled files); .venv stays
-	@rm -rf .spark target logs dbt_packages spark-warehouse metastore_db derby.log \
+	@rm -rf .spark site target logs dbt_packages spark-warehouse metastore_db derby.log \
 		.hypothesis .pytest_cache .ruff_cache

@@ -1,0 +1,122 @@
+"""Writes docs/reference.md out of the YAML of macros and models, and the heads of data tests and
+materializations; with --check it only says whether the page is as it would be written."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "reference.md"
+HEAD = """# Reference
+
+Every public macro, run-operation, materialization, data test and table, as the package's own YAML
+and comments describe them: `scripts/reference.py` writes this page. What has a name in SQL Server
+is under it in [what corresponds to what](correspondences.md), with the persistent functions;
+settings and variables are in [settings](settings.md), errors by number in [errors](errors.md).
+"""
+# What only this package's own models, hooks and unit tests call.
+OWN = ("captured_model", "finish_scan", "publication", "scan", "scan_window", "state_table")
+TITLES = {
+    "log": "The log", "capture": "Capture", "query": "Queries", "lsn": "LSNs and times",
+    "mask": "Update masks", "consumers": "Consumers", "change_tracking": "Change tracking",
+    "instances": "Capture instances", "operations": "Jobs and cleanup", "internal": "Errors",
+}  # fmt: skip
+
+
+def documented(path: Path, kind: str) -> list[dict[str, Any]]:
+    """What a YAML file documents, without what is the package's own."""
+    found = yaml.safe_load(path.read_text(encoding="utf-8"))[kind]
+    return [
+        x
+        for x in found
+        if x["name"] not in OWN and not x.get("description", "").startswith("Internal.")
+    ]
+
+
+def signatures() -> dict[str, str]:
+    """How each macro is called, with its defaults."""
+    text = "\n".join(
+        path.read_text(encoding="utf-8") for path in sorted((ROOT / "macros").rglob("*.sql"))
+    )
+    found = re.findall(r"{%-? macro (\w+)(\(.*?\)) -?%}", text, re.S)
+    return {
+        name: re.sub(r"\s+", " ", call).replace("( ", "(").replace(" )", ")")
+        for name, call in found
+    }
+
+
+def line(text: Any) -> str:
+    """A text in one line; what looks like HTML, and is none, as code."""
+    text = re.sub(r"\s+", " ", str(text or "")).strip()
+    return re.sub(r"(?<![`\w<.])([\w.]*<\w+>(?:[\w<>.]*[\w>])?)(?!`)", r"`\1`", text)
+
+
+def described(item: dict[str, Any]) -> str:
+    """Its description, of one paragraph or more."""
+    return "\n\n".join(line(part) for part in re.split(r"\n\n+", item["description"]))
+
+
+def cell(text: Any) -> str:
+    """A table's cell."""
+    return line(text).replace("|", "\\|")
+
+
+def macros() -> Iterator[str]:
+    """The macros of each folder; run-operations as one calls them."""
+    calls = signatures()
+    for folder, title in TITLES.items():
+        yield f"## {title}\n"
+        for item in documented(ROOT / "macros" / folder / f"_{folder}.yml", "macros"):
+            name, arguments = item["name"], item.get("arguments", [])
+            call = f"{{{{ dbt_cdc.{name}{calls[name]} }}}}"
+            if item["description"].startswith("Run-operation"):
+                names = ", ".join(f"{a['name']}: ..." for a in arguments)
+                call = f"dbt run-operation {name}" + (f" --args '{{{names}}}'" if names else "")
+            yield f"### {name}\n\n```\n{call}\n```\n\n{described(item)}\n"
+            if arguments:
+                yield "| argument | type | |\n|---|---|---|"
+                for a in arguments:
+                    yield f"| `{a['name']}` | {cell(a['type'])} | {cell(a['description'])} |"
+                yield ""
+
+
+def heads(folder: str, pattern: str) -> Iterator[tuple[str, str, str]]:
+    """Name, arguments and comment of what a pattern finds below a comment."""
+    for path in sorted((ROOT / folder).rglob("*.sql")):
+        text = path.read_text(encoding="utf-8")
+        for comment, name, call in re.findall(rf"{{#-((?:(?!-#}}).)*)-#}}\s*{pattern}", text, re.S):
+            yield name, call, line(comment)
+
+
+def page() -> str:
+    """The text of the page."""
+    lines = [HEAD, *macros(), "## Materializations\n"]
+    for name, _, comment in heads("macros", r"{% materialization (\w+), (default) %}"):
+        lines.append(f"* `{name}`: {comment}")
+    lines.append("\n## Data tests\n")
+    for name, call, comment in heads("tests/generic", r"{% test (\w+)\(model(.*?)\) %}"):
+        lines.append(f"* `dbt_cdc.{name}`{f' ({call[2:]})' if call else ''}: {comment}")
+    lines.append("\n## Tables and views\n")
+    for model in documented(ROOT / "models" / "metadata" / "_metadata.yml", "models"):
+        lines.append(f"### {model['name']}\n\n{described(model)}\n")
+        lines.append("| column | type | |\n|---|---|---|")
+        for c in model.get("columns", []):
+            text = cell(c.get("description"))
+            lines.append(f"| `{c['name']}` | {c.get('data_type', '')} | {text} |")
+        lines.append("")
+    return "\n".join(lines).rstrip() + "\n"
+
+
+if __name__ == "__main__":
+    if "--check" not in sys.argv:
+        PAGE.write_text(page(), encoding="utf-8")
+    elif page() != PAGE.read_text(encoding="utf-8"):
+        sys.exit(
+            "docs/reference.md is not what the YAML says: run .venv/bin/python scripts/reference.py"
+        )

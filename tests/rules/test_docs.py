@@ -1,0 +1,43 @@
+"""What MkDocs does not look at: links of pages outside docs/, and what docs/settings.md lacks."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from harness import PACKAGE
+
+PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "tests/README.md", "benchmarks/results.md")
+
+
+def anchors(text: str) -> set[str]:
+    """What the headings of a page can be linked by."""
+    headings = re.findall(r"^#+ (.*)$", text, re.M)
+    return {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_somewhere(page: str) -> None:
+    text = (PACKAGE / page).read_text(encoding="utf-8")
+    for target, _, anchor in re.findall(r"\]\(([^)#:]+)(#([^)]+))?\)", text):
+        file = (PACKAGE / page).parent / target
+        assert file.exists(), target
+        assert not anchor or anchor in anchors(file.read_text(encoding="utf-8")), (target, anchor)
+
+
+def test_all_variables_are_explained() -> None:
+    """And no other ones."""
+    files = [*(PACKAGE / "macros").rglob("*.sql"), *(PACKAGE / "tests" / "generic").glob("*.sql")]
+    sql = "\n".join(path.read_text(encoding="utf-8") for path in files)
+    read = set(re.findall(r"\b(?:var|_setting|_listed)\('(cdc_\w+)'", sql))
+    page = (PACKAGE / "docs" / "settings.md").read_text(encoding="utf-8")
+    told = set(re.findall(r"`(cdc_\w+)`", "\n".join(re.findall(r"^\| ([^|]*)", page, re.M))))
+    assert told == read
+
+
+def test_all_settings_are_explained() -> None:
+    """Of a capture instance."""
+    text = (PACKAGE / "macros" / "capture" / "capture_instance.sql").read_text(encoding="utf-8")
+    read = set(re.findall(r"meta\.get\('(\w+)'", text)) - {"cdc"}
+    page = (PACKAGE / "docs" / "settings.md").read_text(encoding="utf-8")
+    assert not [name for name in read if f"`{name}`" not in page]
