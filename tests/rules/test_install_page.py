@@ -40,6 +40,17 @@ def test_python_packages() -> None:
     )
 
 
+def test_the_profile_to_copy() -> None:
+    text = (PACKAGE / "profiles" / "own_project.yml").read_text("utf-8")
+    assert text.partition("\n")[2] == files()["profiles.yml"]
+
+
+def test_the_tutorial_installs_the_same() -> None:
+    tutorial = (PACKAGE / "docs" / "tutorial.md").read_text("utf-8")
+    for name, version in re.findall(r"'([\w-]+(?:\[\w+\])?)==([\d.]+)'", PAGE):
+        assert f"'{name}=={version}'" in tutorial
+
+
 def test_the_profile() -> None:
     shown = settings(files()["profiles.yml"], "shop")
     own = settings((PACKAGE / "profiles" / "profiles.yml").read_text("utf-8"), "dbt_cdc")

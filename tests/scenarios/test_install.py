@@ -1,7 +1,9 @@
-"""docs/install.md, executed as it stands: a folder of its own, dbt as a process, its Spark."""
+"""docs/install.md and docs/tutorial.md, executed as they stand: a folder of its own, dbt as a
+process, its Spark."""
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -46,3 +48,33 @@ def test_a_project_elsewhere(tmp_path: Path) -> None:
         ".user.yml",
     ]
     shutil.rmtree(shop)
+
+
+def test_the_tutorial(tmp_path: Path) -> None:
+    """Every command, in one shell; what it says is what the page has below it, but for seconds. It
+    installs Python's packages anew, so it wants the package registries."""
+    page = (PACKAGE / "docs" / "tutorial.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```sh\n(.*?)^```(?:\n\n```text\n(.*?)^```)?", page, re.M | re.S)
+    assert len(blocks) > 6
+    (tmp_path / "dbt_cdc").symlink_to(PACKAGE)
+    script = "\n".join(f'{commands}\necho "== $?" >&2; echo ==' for commands, _ in blocks)
+    kept = ("HOME", "PIP_", "SSL_", "http", "HTTP", "REQUESTS_")
+    env = {name: value for name, value in os.environ.items() if name.startswith(kept)}
+    env |= {
+        "PATH": f"/usr/local/bin:{os.defpath}", "JAVA_HOME": str(PACKAGE / ".venv/java/home")
+    }  # fmt: skip
+    done = subprocess.run(
+        ["bash", "-c", script], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
+    )
+    said = re.split(r"^==\n", done.stdout, flags=re.M)
+    wrong = re.split(r"^== (\d+)\n", done.stderr, flags=re.M)
+    for n, (commands, text) in enumerate(blocks):
+        assert int(wrong[2 * n + 1]) == ("CDC " in text), (commands, wrong[2 * n], said[n])
+        there = without_seconds(said[n] + wrong[2 * n])
+        for line in text.splitlines():
+            assert line == "..." or without_seconds(line) in there, (commands, line, there)
+
+
+def without_seconds(text: str) -> str:
+    """Nor colours."""
+    return re.sub(r"\x1b\[\d+m|\b\d+ s$", "", text, flags=re.M)
