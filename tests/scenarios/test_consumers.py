@@ -197,9 +197,10 @@ ITEMS = CaptureInstance("dbo", "items", "dbo_items", (("id", "int"), ("name", "s
 LINES = CaptureInstance("dbo", "lines", "dbo_lines", (("id", "int"), ("n", "int")), ("id",))
 HEAP = CaptureInstance("dbo", "heap", "dbo_heap", (("text", "string"),))
 START = datetime(2024, 5, 1, tzinfo=UTC)
+# Delta has a statement that says history.
 CONSUMERS = {
     "items.sql": replica("dbo_items"),
-    "items_history.sql": versions("dbo_items"),
+    "history.sql": versions("dbo_items"),
     "feed.sql": feed("dbo_items", "dbo_lines"),
 }
 
@@ -342,7 +343,7 @@ def test_cdc_consumers_tells_who_has_consumed_how_far(shop: tuple[Capture, Write
     found = consumers(capturing)
     assert {key: row.mode for key, row in found.items()} == {
         ("items", "dbo_items"): "net",
-        ("items_history", "dbo_items"): "all",
+        ("history", "dbo_items"): "all",
         ("feed", "dbo_items"): "all update old",
         ("feed", "dbo_lines"): "all update old",
     }
@@ -375,7 +376,7 @@ def test_cdc_consumers_tells_who_has_consumed_how_far(shop: tuple[Capture, Write
 def test_a_run_without_news_writes_nothing(shop: tuple[Capture, Writer]) -> None:
     capturing, _ = shop
     with recorded() as statements:
-        capturing.run("--select", "items", "items_history")
+        capturing.run("--select", "items", "history")
     assert [sql for sql in statements if is_write(sql)] == []
 
 
@@ -393,7 +394,7 @@ def test_unchanged_rows_are_not_written_anywhere(shop: tuple[Capture, Writer]) -
     commits = capturing.sql("describe history {schema}.items")
     assert [c.operation for c in commits] == ["CREATE OR REPLACE TABLE AS SELECT"]
     names = capturing.sql(
-        "select name, valid_to is null from {schema}.items_history order by valid_from"
+        "select name, valid_to is null from {schema}.history order by valid_from"
     )
     ended = [("one", False), ("two", False), ("one", False)]
     assert [tuple(row) for row in names] == [*ended, ("one", True)]
@@ -410,7 +411,7 @@ def test_cleanup_holds_what_is_unread_and_a_quiet_table_is_never_stale(
     capturing.land(writer.commit("items", after=items))
     for n in range(10, 14):
         capturing.land(writer.commit("lines", after={"id": n, "n": n}))
-    capturing.run("--exclude", "items", "items_history")
+    capturing.run("--exclude", "items", "history")
     operation(capturing, "change_job", job_type="cleanup", retention=1)
     dry = operation(capturing, "cleanup", dry_run=True)
     assert dry.success
@@ -428,7 +429,7 @@ def test_cleanup_holds_what_is_unread_and_a_quiet_table_is_never_stale(
     assert {r.last_lsn for r in consumers(capturing).values()} == {int_to_lsn(writer.lsn)}
     for n in range(20, 24):  # only lines move; then all low ends pass the bookmark of items
         capturing.land(writer.commit("lines", after={"id": n, "n": n}))
-    capturing.run("--exclude", "items", "items_history")
+    capturing.run("--exclude", "items", "history")
     bookmark = consumers(capturing)["items", "dbo_items"].last_lsn
     assert operation(capturing, "cleanup").success
     low = capturing.sql(
@@ -445,7 +446,7 @@ def test_a_consumer_that_comes_too_late_starts_over(shop: tuple[Capture, Writer]
     behind = consumers(capturing)["items", "dbo_items"].last_lsn
     for n in (30, 31):
         capturing.land(writer.commit("items", after={"id": n, "name": "late"}))
-    capturing.run("--exclude", "items", "items_history", "feed")
+    capturing.run("--exclude", "items", "history", "feed")
     high = int_to_lsn(writer.lsn)
     result = operation(
         capturing, "cleanup_change_table", capture_instance="dbo_items", low_water_mark=high
@@ -455,7 +456,7 @@ def test_a_consumer_that_comes_too_late_starts_over(shop: tuple[Capture, Writer]
     lost = int_to_lsn(writer.lsn - 3)
     before = capturing.sql("select * from {schema}.items order by id")
     result = capturing.project.dbt("run")
-    for name in ("items", "items_history", "feed"):
+    for name in ("items", "history", "feed"):
         text = result.messages[name].message
         assert f"CDC 313: {name} has consumed up to {behind}" in text
         assert f"up to {lost} were removed" in text
@@ -471,12 +472,12 @@ def test_a_consumer_that_comes_too_late_starts_over(shop: tuple[Capture, Writer]
     assert dry.success
     assert "Nothing is changed yet" in dry.output
     assert capturing.project.dbt("run").messages["items"].status == "error"
-    for name in ("items", "items_history", "feed"):
+    for name in ("items", "history", "feed"):
         assert operation(capturing, "reset_consumer", consumer=name, dry_run=False).success
     fed = capturing.sql("select count(*) as n from {schema}.feed")[0].n
     capturing.run()
     assert [row.id for row in capturing.sql("select id from {schema}.items")] == [31]
-    assert [tuple(r) for r in capturing.sql("select id, valid_to from {schema}.items_history")] == [
+    assert [tuple(r) for r in capturing.sql("select id, valid_to from {schema}.history")] == [
         (31, None)
     ]
     assert capturing.sql("select count(*) as n from {schema}.feed")[0].n >= fed + 1
@@ -490,7 +491,7 @@ def test_the_maximum_hold(shop: tuple[Capture, Writer]) -> None:
     capturing.land(writer.commit("items", after={"id": 40, "name": "held"}))
     for n in range(40, 45):
         capturing.land(writer.commit("lines", after={"id": n, "n": n}))
-    capturing.run("--exclude", "items", "items_history", "feed")
+    capturing.run("--exclude", "items", "history", "feed")
     assert operation(capturing, "cleanup").success
     assert within_retention(capturing)
     assert not within_retention(capturing, cdc_consumer_hold_minutes=2)

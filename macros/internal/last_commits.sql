@@ -1,6 +1,13 @@
+{#- The last commits of a table, or as many as `count`, the newest first. Quoted, since it may be called history. -#}
+{% macro _last_commits(relation, count=none) %}
+    {% do return(dbt_cdc._fetch(
+        'describe history ' ~ relation.quote(identifier=true) ~ (' limit ' ~ count if count))) %}
+{% endmacro %}
+
+
 {#- What Delta's history says of the last commit of that kind; none where it is not among the last ones. -#}
 {% macro _last_metric(relation, operation, name) %}
-    {% for row in dbt_cdc._fetch('describe history ' ~ relation ~ ' limit 5')
+    {% for row in dbt_cdc._last_commits(relation, 5)
         if row.operation == operation %}
         {% set found = modules.re.search(name ~ '\\W+(\\d+)', row.operationMetrics | string) %}
         {% do return(found[1] | int if found else none) %}
