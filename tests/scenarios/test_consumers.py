@@ -393,9 +393,7 @@ def test_unchanged_rows_are_not_written_anywhere(shop: tuple[Capture, Writer]) -
     capturing.run()
     commits = capturing.sql("describe history {schema}.items")
     assert [c.operation for c in commits] == ["CREATE OR REPLACE TABLE AS SELECT"]
-    names = capturing.sql(
-        "select name, valid_to is null from {schema}.history order by valid_from"
-    )
+    names = capturing.sql("select name, valid_to is null from {schema}.history order by valid_from")
     ended = [("one", False), ("two", False), ("one", False)]
     assert [tuple(row) for row in names] == [*ended, ("one", True)]
 
