@@ -1,5 +1,6 @@
-"""Writes docs/reference.md out of the YAML of macros and models, and the heads of data tests and
-materializations; with --check it only says whether the page is as it would be written."""
+"""Writes docs/reference.md out of the YAML of macros and models, the heads of data tests and
+materializations, and examples.yml; with --check it only says whether the page is as it would be
+written."""
 
 from __future__ import annotations
 
@@ -13,10 +14,12 @@ import yaml
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "reference.md"
+EXAMPLES = yaml.safe_load((ROOT / "scripts" / "examples.yml").read_text(encoding="utf-8"))
 HEAD = """# Reference
 
 Every public macro, run-operation, materialization, data test and table, as the package's own YAML
-and comments describe them: `scripts/reference.py` writes this page. What has a name in SQL Server
+and comments describe them: `scripts/reference.py` writes this page. The examples are asked of the
+shop that `make run` captures, after its two batches. What has a name in SQL Server
 is under it in [what corresponds to what](correspondences.md), with the persistent functions;
 settings and variables are in [settings](settings.md), errors by number in [errors](errors.md).
 """
@@ -67,6 +70,19 @@ def cell(text: Any) -> str:
     return line(text).replace("|", "\\|")
 
 
+def example(name: str) -> str:
+    """A call and its result, or where there is one."""
+    found = EXAMPLES.get(name, {})
+    if "call" not in found:
+        return f"Example: {found['instead']}\n" if found else ""
+    language = "" if found["call"].startswith("dbt ") else "sql"
+    text = f"Example:\n\n```{language}\n{found['call'].strip()}\n```\n\n"
+    text += f"gives\n\n```\n{found['result'].strip()}\n```\n"
+    if "function" in found:
+        text += f"\nThe persistent function `{found['function']}` gives the same.\n"
+    return text
+
+
 def macros() -> Iterator[str]:
     """The macros of each folder; run-operations as one calls them."""
     calls = signatures()
@@ -84,6 +100,8 @@ def macros() -> Iterator[str]:
                 for a in arguments:
                     yield f"| `{a['name']}` | {cell(a['type'])} | {cell(a['description'])} |"
                 yield ""
+            if example(name):
+                yield example(name)
 
 
 def heads(folder: str, pattern: str) -> Iterator[tuple[str, str, str]]:
@@ -101,8 +119,11 @@ def page() -> str:
         lines.append(f"* `{name}`: {comment}")
     lines.append("\n## Data tests\n")
     for name, call, comment in heads("tests/generic", r"{% test (\w+)\(model(.*?)\) %}"):
-        lines.append(f"* `dbt_cdc.{name}`{f' ({call[2:]})' if call else ''}: {comment}")
-    lines.append("\n## Tables and views\n")
+        lines.append(
+            f"### {name}\n\n`dbt_cdc.{name}`{f' ({call[2:]})' if call else ''}: {comment}\n"
+        )
+        lines.append(example(name))
+    lines.append("## Tables and views\n")
     for model in documented(ROOT / "models" / "metadata" / "_metadata.yml", "models"):
         lines.append(f"### {model['name']}\n\n{described(model)}\n")
         lines.append("| column | type | |\n|---|---|---|")
