@@ -21,12 +21,13 @@
 {%- endmacro %}
 
 
-{#- What an earlier run has opened was consumed if its table has got rows since. -#}
+{#- What an earlier run has opened was consumed if its table has got rows since. It is quoted, since it may be
+    called history. -#}
 {% macro _settle_open_bookmarks(consumer) %}
     {% set open = consumer.bookmarks.values() | selectattr('open_lsn') | list %}
     {% set writes = ['WRITE', 'MERGE', 'CREATE TABLE AS SELECT', 'CREATE OR REPLACE TABLE AS SELECT',
         'REPLACE TABLE AS SELECT'] %}
-    {% set commits = dbt_cdc._last_commits(this) | selectattr('operation', 'in', writes) | list
+    {% set commits = dbt_cdc._last_commits(this.quote(identifier=true)) | selectattr('operation', 'in', writes) | list
         if open else [] %}
     {% for bookmark in open if commits and commits[0].version > bookmark.target_version %}
         {% do bookmark.update(last_lsn=bookmark.open_lsn, accepts_loss=false) %}
@@ -48,7 +49,7 @@
         {% endif %}
     {% endfor %}
     {% if known or new %}
-        {% set version = dbt_cdc._last_commits(this, 1)[0].version
+        {% set version = dbt_cdc._last_commits(this.quote(identifier=true), 1)[0].version
             if consumer.is_there else -1 %}
         {% set table = dbt_cdc._state_relation('consumer_bookmarks') %}
         {% do dbt_cdc._ensure_state_tables('consumers') if not dbt_cdc._has_state('consumer_bookmarks') %}

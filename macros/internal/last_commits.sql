@@ -1,7 +1,6 @@
-{#- The last commits of a table, or as many as `count`, the newest first. Quoted, since it may be called history. -#}
+{#- The commits of a table, or the last ones, as many as `count`; the newest first. -#}
 {% macro _last_commits(relation, count=none) %}
-    {% do return(dbt_cdc._fetch(
-        'describe history ' ~ relation.quote(identifier=true) ~ (' limit ' ~ count if count))) %}
+    {% do return(dbt_cdc._fetch('describe history ' ~ relation ~ (' limit ' ~ count if count))) %}
 {% endmacro %}
 
 
