@@ -24,17 +24,13 @@ where {{ dbt_cdc._checked(instance, 'row_operation in (1, 2) or ' ~ dbt_cdc._is_
     {%- if instance.lob_before_image == 'always' -%}
     value.*
     {%- else -%}
-        {%- for chunk in instance.columns | batch(56) -%}
-            {%- set number = loop.index -%}
-            {%- for column in chunk -%}
-                {%- set name = dbt_cdc._column(column.name) -%}
-                {%- if dbt_cdc._type_family(column.data_type) in ['string', 'binary'] -%}
-    if(row_operation = 3 and mask_{{ number }} & {{ 2 ** loop.index0 }} = 0, null, value.{{ name }}) as {{ name }}
-                {%- else -%}
+        {%- for column in instance.columns -%}
+            {%- set name, bit = dbt_cdc._column(column.name), 2 ** (loop.index0 % 56) -%}
+            {%- if dbt_cdc._type_family(column.data_type) in ['string', 'binary'] -%}
+    if(row_operation = 3 and mask_{{ loop.index0 // 56 + 1 }} & {{ bit }} = 0, null, value.{{ name }}) as {{ name }}
+            {%- else -%}
     value.{{ name }}
-                {%- endif -%}
-                {{- ',\n    ' if not loop.last -}}
-            {%- endfor -%}
+            {%- endif -%}
             {{- ',\n    ' if not loop.last -}}
         {%- endfor -%}
     {%- endif -%}

@@ -28,12 +28,12 @@
         else dbt_cdc._registered_if_any() %}
     {% set changes = dbt_cdc._read_schema_changes(window.schema_changes, window.log) %}
     {% set plans, new = {}, [] %}
+    {% do dbt_cdc._invocation_cache().update(plans=plans) %}
     {% for name, instance in dbt_cdc._capture_instances().items() %}
         {% if name in known %}
             {% do dbt_cdc._check_unedited(instance, known[name]) %}
             {% do dbt_cdc._take_registered(instance, known[name]) %}
             {% do plans.update({name: dbt_cdc._plan_schema_changes(instance, known[name], changes)}) %}
-            {% do dbt_cdc._invocation_cache().update(plans=plans) %}
             {% do plans[name].update(problem=dbt_cdc._problem_of_values(instance, window))
                 if not plans[name].problem %}
         {% else %}

@@ -1,0 +1,103 @@
+{#- Why a record is bad, a second query says where the statement of read_images.sql has found a misfit. -#}
+
+{#- The steps up to `placed`: the images that are bad, and the column because of which, `place`; NULL where it is no
+    column. `typed` are the steps that find misfits. -#}
+{% macro _placed_misfits(instance, typed) -%}
+    {%- set lost = [] -%}
+    {%- for column in instance.columns -%}
+        {%- do lost.append('if(image.' ~ dbt_cdc._column(column.name) ~ ' is null, '
+            ~ dbt_cdc._literal(column.name) ~ ", '')") -%}
+    {%- endfor -%}
+{{ typed }},
+
+bad as (
+    select
+        *,
+        if(row_operation in (1, 3), 'before', 'after') as side,
+        from_json(
+            text, 'map<string,string>',
+            map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false')
+        ) as texts
+    from typed
+    where misfit is not null
+),
+
+placed as (
+    select
+        *,
+        case
+            when misfit <> 'image' then misfit
+            when texts is null then concat(side, '_image')
+            when if(side = 'before', old, new) is not null then get(array_intersect(
+                array({{ dbt_cdc._flow(lost, ', ', 16) }}),
+                map_keys(map_filter(texts, (name, value) -> value is not null))
+            ), 0)
+        end as place
+    from bad
+)
+{%- endmacro %}
+
+
+{#- The bad records of a window as (lsn, problem), the latter the whole error. -#}
+{% macro _problems(instance, typed) -%}
+    {%- set types, outgrown = [], dbt_cdc._outgrown_columns(instance) -%}
+    {%- for column in instance.columns -%}
+        {%- do types.append(dbt_cdc._literal(column.name) ~ ', '
+            ~ dbt_cdc._literal(column.data_type ~ dbt_cdc._spelling_of(column))) -%}
+    {%- endfor -%}
+{{ dbt_cdc._placed_misfits(instance, typed) }},
+
+first_of_each as (
+    select
+        *,
+        row_number() over (
+            partition by lsn order by place is null, row_operation
+        ) as number
+    from placed
+)
+
+select
+    lsn,
+    concat(
+        {{ dbt_cdc._literal('CDC 22859: bad log record of table ' ~ instance.table ~ ', column ') }},
+        coalesce(place, concat(side, '_image')), ', lsn ', lsn, ': ',
+        case
+            when text is null then concat('the ', side, ' image is missing')
+            when coalesce(place, concat(side, '_image')) = concat(side, '_image')
+                then 'the image is no JSON object'
+            {%- if instance.before_image == 'complete' %}
+            when array_contains(before_lacks, place)
+                then 'the before image of this update lacks a column that its after image has'
+            {%- endif %}
+            else concat(
+                'the value ', coalesce(left(try_element_at(texts, place), 200), 'NULL'), ' of the ', side,
+                ' image does not fit ', try_element_at(map(
+                    {{ dbt_cdc._flow(types, ', ', 20) }}
+                ), place)
+            )
+        end,
+        case
+            when text is null and side = 'before'
+                {{- ' or array_contains(before_lacks, place)' if instance.before_image == 'complete' }}
+                then {{ dbt_cdc._literal(dbt_cdc._advice(dbt_cdc._complete_images_advice(instance.settings))) }}
+            {%- if outgrown %}
+            when place in ({{ dbt_cdc._literals(outgrown.keys()) }})
+                then {{ dbt_cdc._literal(', which the source has given another type'
+                    ~ dbt_cdc._advice(dbt_cdc._second_instance_advice(instance))) }}
+            {%- endif %}
+            else {{ dbt_cdc._literal(dbt_cdc._advice(dbt_cdc._bad_record_advice())) }}
+        end
+    ) as problem
+from first_of_each
+where number = 1
+{%- endmacro %}
+
+
+{#- Stops with the first bad record of a window, if there is one. -#}
+{% macro _raise_first_problem(instance, typed) -%}
+select raise_error(problem) from (
+    select problem from (
+        {{ dbt_cdc._indent(dbt_cdc._problems(instance, typed), 8) }}
+    ) order by lsn limit 1
+)
+{%- endmacro %}

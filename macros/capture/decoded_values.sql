@@ -1,0 +1,144 @@
+{#- What the values of an encoded column stand for; which encoding a column has, encodings.sql says. -#}
+
+{#- What a text `read` stands for. An encoding is known here, in `_undecodable` below, and nowhere else. -#}
+{% macro _decoded(encoding, read, data_type) -%}
+    {%- if encoding.name == 'date' -%}
+        coalesce({{ dbt_cdc._time_of_number(encoding, read) }}, try_cast(rtrim('Z', {{ read }}) as date))
+    {%- elif encoding.name == 'timestamp' -%}
+        coalesce({{ dbt_cdc._time_of_number(encoding, read) }}, try_cast({{ read }} as timestamp))
+    {%- elif encoding.name == 'binary(hex)' -%}
+        try_to_binary({{ read }}, 'hex')
+    {%- elif encoding.name == 'decimal' -%}
+        {%- set exponent = "'E-" ~ encoding.scale ~ "'" if encoding.scale is not none
+            else "'E', -try_cast(get_json_object(" ~ read ~ ", '$.scale') as int)" -%}
+try_cast(concat(
+    {{ dbt_cdc._unscaled(dbt_cdc._unscaled_text(encoding, read), encoding.bytes) | indent(4) }},
+    {{ exponent }}
+) as {{ data_type }})
+    {%- endif -%}
+{%- endmacro %}
+
+
+{#- A time that comes as a number; NULL where it comes as a text. -#}
+{% macro _time_of_number(encoding, read) -%}
+    {%- set number = 'try_cast(' ~ read ~ ' as bigint)' -%}
+    {{ {
+        none: 'date_from_unix_date(try_cast(' ~ read ~ ' as int))',
+        'ms': 'timestamp_micros(try_multiply(' ~ number ~ ', 1000))',
+        'us': 'timestamp_micros(' ~ number ~ ')',
+        'ns': 'timestamp_micros((' ~ number ~ ' - pmod(' ~ number ~ ', 1000)) div 1000)',
+    }[encoding.unit or none] }}
+{%- endmacro %}
+
+
+{#- What shows that a text stands for nothing, beside no value. -#}
+{% macro _undecodable(encoding, read, data_type) %}
+    {% if encoding.name == 'binary(hex)' %}
+        {% do return(['length(' ~ read ~ ') % 2 <> 0']) %}
+    {% elif encoding.name == 'decimal' %}
+        {#- Of up to `bytes` bytes, and no more than the number needs, so that equal texts are equal numbers. -#}
+        {% set tests = ['not ' ~ dbt_cdc._unscaled_text(encoding, read)
+            ~ " rlike '^(?=" ~ ('.{4,8}$|.{11}=$' if encoding.bytes == 8 else '.{4,20}$|.{22}==$')
+            ~ ")(?!A[A-H](?!==$)|/[4-9+/])([\\\\w+/]{4})*([\\\\w+/]{2,3}={1,2})?$'"] %}
+        {% if encoding.scale is none %}
+            {% do tests.append(
+                'get_json_object(' ~ read ~ ", '$.scale') > " ~ dbt_cdc._type_size(data_type, 1)) %}
+        {% endif %}
+        {% do return(tests) %}
+    {% endif %}
+    {% do return([]) %}
+{% endmacro %}
+
+
+{#- A decimal's bytes; where each value has a scale of its own, they are in an object beside it. -#}
+{% macro _unscaled_text(encoding, read) %}
+    {% do return(read if encoding.scale is not none else 'get_json_object(' ~ read ~ ", '$.value')") %}
+{% endmacro %}
+
+
+{#- The number of a two's complement in base64. Its first character tells the sign. -#}
+{% macro _unscaled(text, bytes) -%}
+    {%- set hex = 'lpad(\n    hex(try_to_binary(' ~ text ~ ", 'base64')), " ~ bytes * 2
+        ~ ', if(' ~ text ~ " rlike '^[A-Za-f]', '0', 'F')\n)" -%}
+    {%- if bytes == 8 -%}
+conv({{ hex }}, 16, -10)
+    {%- else -%}
+try_add(
+    try_multiply(
+        cast(conv(left({{ hex }}, 16), 16, -10) as decimal(20, 0))
+        + if({{ text }} rlike '^[A-Za-f]', 0, 1),
+        18446744073709551616
+    ),
+    cast(conv(right({{ hex }}, 16), 16, 10) as decimal(20, 0))
+    - if({{ text }} rlike '^[A-Za-f]', 0, 18446744073709551616)
+)
+    {%- endif -%}
+{%- endmacro %}
+
+
+{#- The type of what a text stands for: the column's own where that loses nothing. -#}
+{% macro _decoded_type(column, encoding) %}
+    {% set data_type = column.data_type | lower | trim %}
+    {% if encoding.name != 'decimal' %}
+        {% do return({'date': 'date', 'timestamp': 'timestamp', 'binary(hex)': 'binary'}.get(encoding.name, data_type)) %}
+    {% endif %}
+    {% set is_decimal = dbt_cdc._type_family(data_type) == 'decimal' %}
+    {% if is_decimal and encoding.scale is not none and encoding.scale <= dbt_cdc._type_size(data_type, 1) %}
+        {% do return(data_type) %}
+    {% elif encoding.scale is none %}
+        {% do return('decimal(38,' ~ (dbt_cdc._parser_scale(data_type) if is_decimal else 18) ~ ')') %}
+    {% endif %}
+    {% do return('decimal(38,' ~ encoding.scale ~ ')') %}
+{% endmacro %}
+
+
+{#- The value of a column out of a text; a text column gets numbers as the canonical log spells them. -#}
+{% macro _decoded_value(column, encoding, read) -%}
+    {%- set data_type, family = column.data_type | lower | trim, dbt_cdc._type_family(column.data_type) -%}
+    {%- set type = dbt_cdc._decoded_type(column, encoding) -%}
+    {%- set decoded = dbt_cdc._decoded(encoding, read, type) -%}
+    {%- if not encoding.name -%}
+        {{ dbt_cdc._plain_value(column, read) }}
+    {%- elif family in ['string', 'text'] -%}
+        {%- if encoding.name in ['date', 'timestamp'] -%}
+            {%- set time = dbt_cdc._time_of_number(encoding, read) -%}
+            coalesce({{ 'cast(' ~ time ~ ' as string)' if encoding.name == 'date'
+                else 'date_format(' ~ time ~ ', "yyyy-MM-dd\'T\'HH:mm:ss.SSSSSS")' }}, {{ read }})
+        {%- elif encoding.name == 'decimal' -%}
+            {%- set scale = encoding.scale if encoding.scale is not none else 18 -%}
+            format_number({{ decoded }}, '0{{ '.' ~ '0' * scale if scale }}')
+        {%- else -%} replace(base64({{ decoded }}), '\r\n', '')
+        {%- endif -%}
+    {%- elif type == data_type -%} {{ decoded }}
+    {%- else -%} try_cast({{ decoded }} as {{ data_type }})
+    {%- endif -%}
+{%- endmacro %}
+
+
+{#- What shows that the value of an encoded column is not what the image says. -#}
+{% macro _decoded_misfits(column, read, value) %}
+    {% set family = dbt_cdc._type_family(column.data_type) %}
+    {% set misfits = ['isnull(' ~ value ~ ') <> isnull(' ~ read ~ ')'] %}
+    {% for encoding in column.encodings %}
+        {% set type = dbt_cdc._decoded_type(column, encoding) %}
+        {% set tests = dbt_cdc._undecodable(encoding, read, type) %}
+        {% if not encoding.name and family in ['decimal', 'integer'] %}
+            {% do tests.append('not try_cast(' ~ read ~ ' as decimal(38,'
+                ~ dbt_cdc._parser_scale(column.data_type) ~ ')) <=> ' ~ value) %}
+        {% elif not encoding.name %}
+            {% do tests.extend(dbt_cdc._plain_misfits(column, read, value)) %}
+        {% elif encoding.name in ['date', 'timestamp'] and family in ['string', 'text'] %}
+            {% do tests.extend(dbt_cdc._plain_misfits(column, read, value)) %}
+            {% do tests.append(read ~ " rlike '^-?[0-9]+$' and " ~ value ~ ' = ' ~ read) %}
+        {% elif family not in ['string', 'text', 'float'] and type != column.data_type | lower | trim %}
+            {% do tests.append('not ' ~ dbt_cdc._decoded(encoding, read, type) ~ ' <=> ' ~ value) %}
+        {% endif %}
+        {% for test in tests %}
+            {% do misfits.append(
+                test if column.encodings | length == 1
+                else dbt_cdc._has_encoding(encoding) ~ ' and (' ~ test ~ ')'
+            ) %}
+        {% endfor %}
+    {% endfor %}
+    {% do return(misfits) %}
+{% endmacro %}
