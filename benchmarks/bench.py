@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import datetime, timezone
 from itertools import pairwise
 from pathlib import Path
@@ -76,23 +77,10 @@ class Bench:
 
 
 def capture(bench: Bench) -> Iterator[Result]:
-    """The capture statement against parsing and writing the same images."""
-    project, log = bench.project([ORDERS]), Log(int(100_000 * bench.scale))
-    schema = project.schema
-    write_log(bench.spark, log, f"{schema}.landed")
-    project.ok("run")
-    rendered = project.folder / "target/run/shop/models/dbo_orders_ct.sql"
-    statement = rendered.read_text(encoding="utf-8")
-    table = f"{schema}.dbo_orders_ct"
-
-    def empty() -> None:
-        bench.spark.sql(f"drop table if exists {table}")
-        bench.spark.sql(f"create table {table} like {schema}.shape")
-
-    def drop() -> None:
-        bench.spark.sql(f"drop table if exists {schema}.parsed")
-
-    bench.spark.sql(f"create table {schema}.shape like {table}")
+    """The capture statement against parsing and writing the same images, and over odd images."""
+    log = Log(int(100_000 * bench.scale))
+    what = f"capture of {log.changes:,} changes, the statement"
+    capture, empty, schema = captured(bench, log)
     shape = ", ".join(f"{name} {data_type}" for name, data_type in COLUMNS.items())
     parse = (
         f"create table {schema}.parsed using delta as select lsn,"
@@ -100,15 +88,42 @@ def capture(bench: Bench) -> Iterator[Result]:
         f" from {schema}.landed where source_name = 'orders'"
     )
     yield compare(
-        f"capture of {log.changes:,} changes, the statement",
+        what,
         "from_json of the same images, typed, and writing them",
-        lambda: bench.spark.sql(statement),
+        capture,
         lambda: bench.spark.sql(parse),
-        1.3,
+        1.55,
         bench.runs,
         prepare_a=empty,
-        prepare_b=drop,
+        prepare_b=lambda: bench.spark.sql(f"drop table if exists {schema}.parsed"),
     )
+    odd, empty_odd, _ = captured(bench, replace(log, odd=True))
+    yield compare(
+        f"{what}, a fifth of the images odd",
+        "the same of clean images",
+        odd,
+        capture,
+        1.15,
+        bench.runs,
+        prepare_a=empty_odd,
+        prepare_b=empty,
+    )
+
+
+def captured(bench: Bench, log: Log) -> tuple[Callable[[], object], Callable[[], object], str]:
+    """The statement that a run over the log has sent, what empties its table before, its schema."""
+    project, spark = bench.project([ORDERS]), bench.spark
+    write_log(spark, log, f"{project.schema}.landed")
+    project.ok("run")
+    rendered = project.folder / "target/run/shop/models/dbo_orders_ct.sql"
+    statement, table = rendered.read_text(encoding="utf-8"), f"{project.schema}.dbo_orders_ct"
+    spark.sql(f"create table {project.schema}.shape like {table}")
+
+    def empty() -> None:
+        spark.sql(f"drop table if exists {table}")
+        spark.sql(f"create table {table} like {project.schema}.shape")
+
+    return lambda: spark.sql(statement), empty, project.schema
 
 
 def memory(bench: Bench) -> Iterator[Result]:

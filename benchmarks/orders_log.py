@@ -76,17 +76,29 @@ _IMAGE = """to_json(named_struct(
         "yyyy-MM-dd'T'HH:mm:ss.SSSSSS")
 ))"""
 
+# A fifth of the images: an unchanged column left out, a null spelled out or left out, a key change.
+_ODD = """case
+    when {is_after} and place <= 5 and pmod(h, 20) = 0
+        then regexp_replace({image}, '"name":.*"amount"', '"amount"')
+    when pmod(h, 20) = 1 then regexp_replace({image}, '"total":-?[0-9]+', '"total":null')
+    when pmod(h, 20) = 2 then regexp_replace({image}, '"total":-?[0-9]+,', '')
+    when {is_after} and place <= 4 and pmod(h, 20) = 3
+        then regexp_replace({image}, '"id":', '"id":1')
+    else {image}
+end"""
+
 
 @dataclass(frozen=True)
 class Log:
     """`transactions` numbers `first` up to `first + transactions - 1` of the table dbo.`name`, or
-    of so many `tables` dbo.t0, dbo.t1 ... in turn."""
+    of so many `tables` dbo.t0, dbo.t1 ... in turn; a fifth of the images may be `odd`."""
 
     transactions: int
     first: int = 0
     name: str = "orders"
     old_keys: int = 500_000
     tables: int = 0
+    odd: bool = False
 
     @property
     def changes(self) -> int:
@@ -121,14 +133,20 @@ def write_log(spark: SparkSession, log: Log, table: str, files: int = 8) -> None
     """Appends the log to a Delta table, in LSN order, in `files` files with LSN statistics."""
     start = log.first * RECORDS_PER_TRANSACTION
     end = start + log.transactions * RECORDS_PER_TRANSACTION
+    before, after = _IMAGE.format(v=0), _IMAGE.format(v="if(place <= 5, 1 + tran % 7, 0)")
+    if log.odd:
+        before, after = (
+            _ODD.format(image=before, is_after=False),
+            _ODD.format(image=after, is_after=True),
+        )
     query = _RECORDS.format(
         lsn="concat('0x', lpad(hex(tran * 12 + place + 1), 20, '0'))",
         name=f"concat('t', tran % {log.tables})" if log.tables else f"'{log.name}'",
         old=OLD_KEYS,
         keys=log.old_keys,
         start=START,
-        before=_IMAGE.format(v=0),
-        after=_IMAGE.format(v="if(place <= 5, 1 + tran % 7, 0)"),
+        before=before,
+        after=after,
     )
     records = spark.sql(query, records=spark.range(start, end, 1, files))
     records.select(f.expr("*")).write.format("delta").mode("append").saveAsTable(table)

@@ -10,7 +10,8 @@ select
     cast(null as string) as `__$end_lsn`,
     lsn as `__$seqval`,
     row_operation as `__$operation`,
-    {{ dbt_cdc._mask_text(columns) }} as `__$update_mask`,
+    {{ dbt_cdc._mask_text(columns) }}
+        as `__$update_mask`,
     {{ dbt_cdc._captured_values(instance) }},
     command_id as `__$command_id`
 from typed
@@ -45,17 +46,14 @@ with {{ dbt_cdc._window_records(instance, window, log, scan_transactions) }},
 {%- endmacro %}
 
 
-{#- CTEs `transactions` and `records`: the instance's records that the window commits. The log is
-    read from the window's first record on. No join hint: a small window is broadcast, a large one is
-    joined by sorting, and nothing grows on the driver. -#}
+{#- CTE `records`: the instance's records that the window commits, in the transactions that were written down
+    when it was opened, or for a backfill, of the whole log up to its end. The log is read from the window's
+    first record on. No join hint: a small window is broadcast, a large one is joined by sorting, and nothing
+    grows on the driver. -#}
 {% macro _window_records(instance, window, log, scan_transactions) -%}
-transactions as (
-    {{ dbt_cdc._indent(dbt_cdc._committed_transactions(window, log, scan_transactions), 4) }}
-),
-
 records as (
     select
-        transactions.commit_lsn,
+        committed.commit_lsn,
         log.lsn,
         log.operation,
         log.command_id,
@@ -63,12 +61,19 @@ records as (
         case when log.operation <> 'INSERT' then log.before_image end as before_image,
         case when log.operation <> 'DELETE' then log.after_image end as after_image
     from {{ log }} as log
-    inner join transactions
+    inner join {% if window.get('is_backfill') -%}
+        (
+            {{ dbt_cdc._indent(
+                dbt_cdc._window_transactions(log, dbt_cdc._zero_lsn(), window.to_lsn), 12) }}
+        )
+    {%- else %}{{ scan_transactions }}{% endif %} as committed
         on
-            log.tran_id = transactions.tran_id
-            and log.lsn between transactions.begin_lsn and transactions.commit_lsn
+            log.tran_id = committed.tran_id
+            and log.lsn between committed.begin_lsn and committed.commit_lsn
     where
-        {{ dbt_cdc._indent(dbt_cdc._is_record_of(instance, window), 8) }}
+        {{ 'committed.commit_lsn is not null' if window.get('is_backfill')
+            else dbt_cdc._indent(dbt_cdc._is_committed_in(window), 8) }}
+        and {{ dbt_cdc._indent(dbt_cdc._is_record_of(instance, window), 8) }}
 )
 {%- endmacro %}
 
@@ -78,35 +83,15 @@ records as (
 log.source_schema = {{ dbt_cdc._literal(source.source_schema) }}
 and log.source_name = {{ dbt_cdc._literal(source.source_name) }}
 and log.operation in ('INSERT', 'UPDATE', 'DELETE')
-and log.lsn >= '{{ window.floor_lsn or dbt_cdc._zero_lsn() }}'
-and log.lsn <= '{{ window.to_lsn or dbt_cdc._zero_lsn() }}'
+and log.lsn between '{{ window.floor_lsn or dbt_cdc._zero_lsn() }}' and '{{ window.to_lsn or dbt_cdc._zero_lsn() }}'
 {%- endmacro %}
 
 
-{#- The committed transactions of the window: those written down when it was opened, or for a
-    backfill, of the whole log up to its end. -#}
-{% macro _committed_transactions(window, log, scan_transactions) -%}
-    {%- if window.get('is_backfill') -%}
-select
-    tran_id,
-    begin_lsn,
-    commit_lsn
-from (
-    {{ dbt_cdc._indent(
-        dbt_cdc._window_transactions(log, dbt_cdc._zero_lsn(), window.to_lsn), 4) }}
-)
-where commit_lsn is not null
-    {%- else -%}
-select
-    tran_id,
-    begin_lsn,
-    commit_lsn
-from {{ scan_transactions }}
-where
-    window_to_lsn = '{{ window.to_lsn or dbt_cdc._zero_lsn() }}'
-    and commit_lsn > '{{ window.previous_lsn }}'
-    {%- if window.get('end_lsn') %}
-    and commit_lsn < '{{ window.end_lsn }}'
-    {%- endif %}
-    {%- endif -%}
+{#- Whether a transaction of `scan_transactions` commits in the window, up to its `end_lsn` where it has one. -#}
+{% macro _is_committed_in(window) -%}
+committed.window_to_lsn = '{{ window.to_lsn or dbt_cdc._zero_lsn() }}'
+and committed.commit_lsn > '{{ window.previous_lsn }}'
+{%- if window.get('end_lsn') %}
+and committed.commit_lsn < '{{ window.end_lsn }}'
+{%- endif %}
 {%- endmacro %}

@@ -1,4 +1,4 @@
-{#- What an update changes: key, mask. Its images are the structs `before` and `after`. -#}
+{#- What an update changes: key, mask. Its images are the structs `old` and `new`. -#}
 
 {% macro _is_key_change(instance) -%}
     {%- set same = [] -%}
@@ -38,13 +38,10 @@
 {#- All bits for INSERT and DELETE. -#}
 {% macro _mask_text(columns) -%}
     {%- set n = columns | length -%}
-    if(
-        row_operation in (1, 2),
-        '0x{{ ('%0' ~ ((n + 7) // 8) * 2 ~ 'X') | format(2 ** n - 1) }}',
-        concat('0x'
-            {%- for chunk in columns | batch(56) | list | reverse -%}
-            , lpad(hex(mask_{{ loop.revindex }}), {{ ((chunk | length + 7) // 8) * 2 }}, '0')
-            {%- endfor -%}
-        )
-    )
+    {%- set all_bits = '0x' ~ ('%0' ~ ((n + 7) // 8) * 2 ~ 'X') | format(2 ** n - 1) -%}
+    if(row_operation in (1, 2), '{{ all_bits }}', concat('0x'
+        {%- for chunk in columns | batch(56) | list | reverse -%}
+        , lpad(hex(mask_{{ loop.revindex }}), {{ ((chunk | length + 7) // 8) * 2 }}, '0')
+        {%- endfor -%}
+    ))
 {%- endmacro %}

@@ -52,19 +52,19 @@
 {%- endmacro %}
 
 
-{#- Whether a column has the same value in `before` and `after`. Encoded texts are mostly equal as they stand. -#}
+{#- Whether a column has the same value in `old` and `new`. Encoded texts are mostly equal as they stand. -#}
 {% macro _is_same(column) -%}
-    {%- set before, after = dbt_cdc._value(column, 'before'), dbt_cdc._value(column, 'after') -%}
+    {%- set old, new = dbt_cdc._value(column, 'old'), dbt_cdc._value(column, 'new') -%}
     {%- set name = dbt_cdc._column(column.name) -%}
     {%- if dbt_cdc._is_computed(column) -%} true
     {%- elif column.encodings | length == 1 and column.encodings[0].get('scale') is not none -%}
-    before.{{ name }} <=> after.{{ name }}
+    old.{{ name }} <=> new.{{ name }}
     {%- elif column.encodings -%}
-    before.{{ name }} <=> after.{{ name }}
-            or {{ before }} <=> {{ after }}
+    old.{{ name }} <=> new.{{ name }}
+            or {{ old }} <=> {{ new }}
     {%- elif dbt_cdc._type_family(column.data_type) in ['float', 'binary', 'date', 'timestamp', 'text'] -%}
-    {{ before }} <=> {{ after }}
-    {%- else -%} before.{{ name }} <=> after.{{ name }}
+    {{ old }} <=> {{ new }}
+    {%- else -%} old.{{ name }} <=> new.{{ name }}
     {%- endif -%}
 {%- endmacro %}
 
@@ -124,10 +124,10 @@
         {% set key = dbt_cdc._key_pattern(column) ~ '"?-?' %}
         {% do misfits.append(('is_long and ' if is_shown) ~ 'text rlike '
             ~ dbt_cdc._literal(key ~ '\\d*[.]\\d{' ~ scale ~ '}\\d*[1-9]')) %}
-        {% do misfits.append(('is_long\n    and ' if is_shown)
+        {% do misfits.append(('is_long and ' if is_shown)
             ~ 'length(regexp_extract(text, ' ~ dbt_cdc._literal(key ~ '\\d*[.]?(\\d*)[eE]-') ~ ', 1))'
-            ~ '\n    + coalesce(try_cast(regexp_extract(\n        text, '
-            ~ dbt_cdc._literal(key ~ '[\\d.]*[1-9][\\d.]*[eE]-(\\d+)') ~ ', 1\n    ) as int), 0) > ' ~ scale) %}
+            ~ '\n    + int(0 || regexp_extract(text, '
+            ~ dbt_cdc._literal(key ~ '[\\d.]*[eE]-(\\d{1,9})') ~ ', 1)) > ' ~ scale) %}
     {% endif %}
     {% do return(misfits) %}
 {% endmacro %}

@@ -5,12 +5,13 @@
     its columns in the struct `value`, and `misfit`. `instance` is a capture instance or a tracked table. -#}
 {% macro _image_steps(instance) -%}
 {%- set columns = instance.columns -%}
+{%- set before = dbt_cdc._logged_before(instance) -%}
 parsed as (
     select
         *,
         {{ dbt_cdc._indent(dbt_cdc._parsed_images(columns), 8) }} as json,
-        get(json.images, 0) as old,
-        get(json.images, 1) as new
+        get(json.images, 0) as {{ before }},
+        get(json.images, 1) as after
     from records
 ),
 
@@ -19,18 +20,20 @@ complete as (
     select
         *,
         operation = 'UPDATE' and (
-            {{ dbt_cdc._flow(dbt_cdc._null_tests(columns), ' or ', 12) }}
+            {{ dbt_cdc._flow(dbt_cdc._null_tests(columns, [before, 'after']), ' or ', 12) }}
         ) as has_nulls,
         if(has_nulls, json_object_keys(coalesce(before_image, '{}')), null) as old_keys,
         if(has_nulls, json_object_keys(coalesce(after_image, '{}')), null) as new_keys,
         array_except(new_keys, old_keys) as before_lacks,
         array_except(old_keys, new_keys) as after_lacks,
-        {{ dbt_cdc._indent(dbt_cdc._complete_before(instance), 8) }} as before,
+        {%- if before == 'before' %}
+        {{ dbt_cdc._indent(dbt_cdc._complete_before(instance), 8) }} as old,
+        {%- endif %}
         if(size(after_lacks) > 0, named_struct(
             {%- for column in columns %}
-            {{ dbt_cdc._present_field(column, 'after', 'new', 'old') }}{{ ',' if not loop.last }}
+            {{ dbt_cdc._present_field(column, 'after', before) }}{{ ',' if not loop.last }}
             {%- endfor %}
-        ), new) as after
+        ), after) as new
     from parsed
 ),
 
@@ -46,11 +49,11 @@ changes as (
     select
         *,
         inline(case operation
-            when 'INSERT' then array(struct(2, after as image, after_image as text))
-            when 'DELETE' then array(struct(1, before as image, before_image as text))
+            when 'INSERT' then array(struct(2, new as image, after_image as text))
+            when 'DELETE' then array(struct(1, old as image, before_image as text))
             else array(
-                struct(if(is_key_change, 1, 3), before as image, before_image as text),
-                struct(if(is_key_change, 2, 4), after as image, after_image as text)
+                struct(if(is_key_change, 1, 3), old as image, before_image as text),
+                struct(if(is_key_change, 2, 4), new as image, after_image as text)
             )
         end) as (row_operation, image, text)
     from compared
@@ -89,10 +92,8 @@ from_json(
     'images array<struct<
         {{ dbt_cdc._flow(fields, ', ', 16) | replace('\n                ', '\n        ') }}
     >>, malformed string',
-    map(
-        'columnNameOfCorruptRecord', 'malformed', 'allowSingleQuotes', 'false',
-        'allowNonNumericNumbers', 'false', 'locale', 'en-GB'
-    )
+    map('columnNameOfCorruptRecord', 'malformed', 'locale', 'en-GB',
+        'allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false')
 )
 {%- endmacro %}
 
@@ -107,10 +108,10 @@ from_json(
 {% endmacro %}
 
 
-{% macro _null_tests(columns) %}
+{% macro _null_tests(columns, images) %}
     {% set tests = [] %}
     {% for column in dbt_cdc._logged_columns(columns) %}
-        {% for image in ['old', 'new'] %}
+        {% for image in images %}
             {% do tests.append(image ~ '.' ~ dbt_cdc._column(column.name) ~ ' is null') %}
         {% endfor %}
     {% endfor %}
@@ -128,30 +129,31 @@ from_json(
 {% endmacro %}
 
 
+{#- The name of the before image as it is logged, `before` where `old` is another one. -#}
+{% macro _logged_before(instance) -%}
+    {{ 'before' if instance.before_image == 'partial' and instance.index_columns else 'old' }}
+{%- endmacro %}
+
+
 {#- Key columns that a partial before image lacks come from the after image. -#}
 {% macro _complete_before(instance) -%}
-    {%- if instance.before_image == 'partial' and instance.index_columns -%}
-    if(size(before_lacks) > 0, named_struct(
-        {%- for column in instance.columns %}
-        {% if column.name in instance.index_columns -%}
-        {{ dbt_cdc._present_field(column, 'before', 'old', 'new') }}
-        {%- else -%}
-        {{ dbt_cdc._literal(column.name) }}, old.{{ dbt_cdc._column(column.name) }}
-        {%- endif %}{{ ',' if not loop.last }}
-        {%- endfor %}
-    ), old)
+if(size(before_lacks) > 0, named_struct(
+    {%- for column in instance.columns %}
+    {% if column.name in instance.index_columns -%}
+    {{ dbt_cdc._present_field(column, 'before', 'after') }}
     {%- else -%}
-    old
-    {%- endif -%}
+    {{ dbt_cdc._literal(column.name) }}, before.{{ dbt_cdc._column(column.name) }}
+    {%- endif %}{{ ',' if not loop.last }}
+    {%- endfor %}
+), before)
 {%- endmacro %}
 
 
 {#- A column out of an image, or where that lacks it, out of the other: large values that do not change are
     not logged again. -#}
-{% macro _present_field(column, side, image, other) -%}
-    {%- set name = dbt_cdc._literal(column.name) -%}
-    {%- set field = '.' ~ dbt_cdc._column(column.name) -%}
-    {{ name }}, if(array_contains({{ side }}_lacks, {{ name }}), {{ other ~ field }}, {{ image ~ field }})
+{% macro _present_field(column, image, other) -%}
+    {%- set name, field = dbt_cdc._literal(column.name), '.' ~ dbt_cdc._column(column.name) -%}
+    {{ name }}, if(array_contains({{ image }}_lacks, {{ name }}), {{ other ~ field }}, {{ image ~ field }})
 {%- endmacro %}
 
 
@@ -167,9 +169,8 @@ from_json(
     {%- endfor -%}
 case
     when json.malformed is not null or size(json.images) <> 2
-        or old is null or new is null or text is null {{- " and not (operation = 'UPDATE' and after_image is not null)"
-            if instance.before_image == 'partial' }}
-        then 'image'
+        or {{ dbt_cdc._logged_before(instance) }} is null or after is null or text is null {{- " and not (operation = 'UPDATE' and after_image is not null)"
+            if instance.before_image == 'partial' }} then 'image'
     {%- if instance.before_image == 'complete' %}
     when arrays_overlap(before_lacks, names) then get(array_intersect(before_lacks, names), 0)
     {%- endif %}
@@ -184,8 +185,5 @@ end
     tells then. -#}
 {% macro _checked(instance, condition) -%}
 if(misfit is null, {{ condition }}, raise_error(concat(
-    {{ dbt_cdc._literal('CDC 22859: bad log record of table ' ~ instance.table ~ ', column ') }},
-    misfit, ', lsn ', lsn, ': it cannot be read',
-    {{ dbt_cdc._literal(dbt_cdc._advice(dbt_cdc._bad_record_advice())) }}
-)))
+    {{ dbt_cdc._literal('CDC 22859: bad log record of table ' ~ instance.table ~ ', lsn ') }}, lsn, ', column ', misfit)))
 {%- endmacro %}

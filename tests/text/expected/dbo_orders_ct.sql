@@ -1,33 +1,23 @@
-with transactions as (
+with records as (
     select
-        tran_id,
-        begin_lsn,
-        commit_lsn
-    from schema_of_target.scan_transactions
-    where
-        window_to_lsn = '0x00000000000000000000'
-        and commit_lsn > '0x00000000000000000000'
-),
-
-records as (
-    select
-        transactions.commit_lsn,
+        committed.commit_lsn,
         log.lsn,
         log.operation,
         log.command_id,
         case when log.operation <> 'INSERT' then log.before_image end as before_image,
         case when log.operation <> 'DELETE' then log.after_image end as after_image
     from schema_of_target.raw_log as log
-    inner join transactions
+    inner join schema_of_target.scan_transactions as committed
         on
-            log.tran_id = transactions.tran_id
-            and log.lsn between transactions.begin_lsn and transactions.commit_lsn
+            log.tran_id = committed.tran_id
+            and log.lsn between committed.begin_lsn and committed.commit_lsn
     where
-        log.source_schema = 'dbo'
+        committed.window_to_lsn = '0x00000000000000000000'
+        and committed.commit_lsn > '0x00000000000000000000'
+        and log.source_schema = 'dbo'
         and log.source_name = 'orders'
         and log.operation in ('INSERT', 'UPDATE', 'DELETE')
-        and log.lsn >= '0x00000000000000000000'
-        and log.lsn <= '0x00000000000000000000'
+        and log.lsn between '0x00000000000000000000' and '0x00000000000000000000'
 ),
 
 parsed as (
@@ -38,13 +28,11 @@ parsed as (
             'images array<struct<
                 `id`: int, `note`: string, `amount`: decimal(38,18), `at`: string
             >>, malformed string',
-            map(
-                'columnNameOfCorruptRecord', 'malformed', 'allowSingleQuotes', 'false',
-                'allowNonNumericNumbers', 'false', 'locale', 'en-GB'
-            )
+            map('columnNameOfCorruptRecord', 'malformed', 'locale', 'en-GB',
+                'allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false')
         ) as json,
         get(json.images, 0) as old,
-        get(json.images, 1) as new
+        get(json.images, 1) as after
     from records
 ),
 
@@ -53,31 +41,30 @@ complete as (
     select
         *,
         operation = 'UPDATE' and (
-            old.`id` is null or new.`id` is null or old.`note` is null or new.`note` is null
-            or old.`amount` is null or new.`amount` is null or old.`at` is null
-            or new.`at` is null
+            old.`id` is null or after.`id` is null or old.`note` is null or after.`note` is null
+            or old.`amount` is null or after.`amount` is null or old.`at` is null
+            or after.`at` is null
         ) as has_nulls,
         if(has_nulls, json_object_keys(coalesce(before_image, '{}')), null) as old_keys,
         if(has_nulls, json_object_keys(coalesce(after_image, '{}')), null) as new_keys,
         array_except(new_keys, old_keys) as before_lacks,
         array_except(old_keys, new_keys) as after_lacks,
-        old as before,
         if(size(after_lacks) > 0, named_struct(
-            'id', if(array_contains(after_lacks, 'id'), old.`id`, new.`id`),
-            'note', if(array_contains(after_lacks, 'note'), old.`note`, new.`note`),
-            'amount', if(array_contains(after_lacks, 'amount'), old.`amount`, new.`amount`),
-            'at', if(array_contains(after_lacks, 'at'), old.`at`, new.`at`)
-        ), new) as after
+            'id', if(array_contains(after_lacks, 'id'), old.`id`, after.`id`),
+            'note', if(array_contains(after_lacks, 'note'), old.`note`, after.`note`),
+            'amount', if(array_contains(after_lacks, 'amount'), old.`amount`, after.`amount`),
+            'at', if(array_contains(after_lacks, 'at'), old.`at`, after.`at`)
+        ), after) as new
     from parsed
 ),
 
 compared as (
     select
         *,
-        0L + if(before.`id` <=> after.`id`, 0, 1) + if(before.`note` <=> after.`note`, 0, 2)
-        + if(before.`amount` <=> after.`amount`, 0, 4)
-        + if(try_cast(before.`at` as timestamp) <=> try_cast(after.`at` as timestamp), 0, 8) as mask_1,
-        if(before.`id` <=> after.`id`, false, true) as is_key_change
+        0L + if(old.`id` <=> new.`id`, 0, 1) + if(old.`note` <=> new.`note`, 0, 2)
+        + if(old.`amount` <=> new.`amount`, 0, 4)
+        + if(try_cast(old.`at` as timestamp) <=> try_cast(new.`at` as timestamp), 0, 8) as mask_1,
+        if(old.`id` <=> new.`id`, false, true) as is_key_change
     from complete
 ),
 
@@ -85,11 +72,11 @@ changes as (
     select
         *,
         inline(case operation
-            when 'INSERT' then array(struct(2, after as image, after_image as text))
-            when 'DELETE' then array(struct(1, before as image, before_image as text))
+            when 'INSERT' then array(struct(2, new as image, after_image as text))
+            when 'DELETE' then array(struct(1, old as image, before_image as text))
             else array(
-                struct(if(is_key_change, 1, 3), before as image, before_image as text),
-                struct(if(is_key_change, 2, 4), after as image, after_image as text)
+                struct(if(is_key_change, 1, 3), old as image, before_image as text),
+                struct(if(is_key_change, 2, 4), new as image, after_image as text)
             )
         end) as (row_operation, image, text)
     from compared
@@ -109,8 +96,7 @@ typed as (
         array('id', 'note', 'amount', 'at') as names,
         case
             when json.malformed is not null or size(json.images) <> 2
-                or old is null or new is null or text is null
-                then 'image'
+                or old is null or after is null or text is null then 'image'
             when arrays_overlap(before_lacks, names) then get(array_intersect(before_lacks, names), 0)
             when image.`note` rlike '^(-?\\d+[.]|0$|"|[{\\[].*(\\d[.]\\d|"-?I))'
                 and text rlike '"note"\\s*:\\s*(-?\\d+[.eE]|-0|[{\\[])'
@@ -119,11 +105,8 @@ typed as (
             when char_length(value.`note`) > 20 then 'note'
             when not image.`amount` <=> value.`amount` then 'amount'
             when is_long and text rlike '"amount"\\s*:\\s*"?-?\\d*[.]\\d{18}\\d*[1-9]' then 'amount'
-            when is_long
-                and length(regexp_extract(text, '"amount"\\s*:\\s*"?-?\\d*[.]?(\\d*)[eE]-', 1))
-                + coalesce(try_cast(regexp_extract(
-                    text, '"amount"\\s*:\\s*"?-?[\\d.]*[1-9][\\d.]*[eE]-(\\d+)', 1
-                ) as int), 0) > 18 then 'amount'
+            when is_long and length(regexp_extract(text, '"amount"\\s*:\\s*"?-?\\d*[.]?(\\d*)[eE]-', 1))
+                + int(0 || regexp_extract(text, '"amount"\\s*:\\s*"?-?[\\d.]*[eE]-(\\d{1,9})', 1)) > 18 then 'amount'
             when isnull(value.`at`) <> isnull(image.`at`)
                 or not image.`at` rlike '^[-+]?\\d{4,}-\\d+-\\d' then 'at'
         end as misfit
@@ -135,16 +118,10 @@ select
     cast(null as string) as `__$end_lsn`,
     lsn as `__$seqval`,
     row_operation as `__$operation`,
-    if(
-        row_operation in (1, 2),
-        '0x0F',
-        concat('0x', lpad(hex(mask_1), 2, '0'))
-    ) as `__$update_mask`,
+    if(row_operation in (1, 2), '0x0F', concat('0x', lpad(hex(mask_1), 2, '0')))
+        as `__$update_mask`,
     value.*,
     command_id as `__$command_id`
 from typed
 where if(misfit is null, row_operation in (1, 2) or mask_1 <> 0, raise_error(concat(
-    'CDC 22859: bad log record of table dbo.orders, column ',
-    misfit, ', lsn ', lsn, ': it cannot be read',
-    ': nothing of this scan is published; correct the record in the log, or say how the column is encoded (source_type), then run again (dbt_cdc/docs/errors.md)'
-)))
+    'CDC 22859: bad log record of table dbo.orders, lsn ', lsn, ', column ', misfit)))
