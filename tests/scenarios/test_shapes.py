@@ -407,6 +407,25 @@ def test_quiet_logs_and_heartbeats(plain: Capture) -> None:
     check(plain, log)
 
 
+def test_commits_of_other_tables_are_heartbeats_each_300_seconds(plain: Capture) -> None:
+    """As where the source writes to a heartbeat table every 100 seconds."""
+    plain.clear()
+    log = Log()
+    log.change("t", None, {"id": 1})
+    expected = [(log.commit(0), "t")]
+    for seconds in range(200, 1200, 200):
+        log.change("other", None, {"x": 1})
+        log.commit(seconds - 100)
+        log.change("other", None, {"x": 2})
+        end = log.commit(seconds)
+        log.land(plain)
+        plain.run()
+        if seconds % 400 == 0:
+            expected.append((end, "0x00"))
+        assert mapping(plain) == expected
+        assert high_end(plain) == expected[-1][0]
+
+
 @pytest.mark.soak
 def test_a_log_of_other_tables_only(plain: Capture) -> None:
     plain.clear()
