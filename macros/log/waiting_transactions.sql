@@ -17,13 +17,14 @@
         | list and load_cached_relation(adapter_log.log) is not none %}
     {% if is_written %}
         {% set batch = dbt_cdc._debezium_batch(adapter_log.events, adapter_log.log, adapter_log.is_incremental) %}
-        {% set rows = dbt_cdc._waiting_sql(adapter_log, batch) %}
-        {% set found = dbt_cdc._fetch(rows) %}
+        {% set found = dbt_cdc._fetch(dbt_cdc._waiting_sql(adapter_log, batch)) %}
         {% do dbt_cdc._ensure_state_tables() if found %}
         {% set waiting = dbt_cdc._state_relation('waiting_transactions') %}
-        {% if found or (dbt_cdc._has_state('waiting_transactions')
-            and dbt_cdc._fetch('select 1 from ' ~ waiting ~ ' limit 1')) %}
-            {% do run_query('insert overwrite ' ~ waiting ~ ' ' ~ rows) %}
+        {% if found %}
+            {% do run_query('insert overwrite ' ~ waiting ~ ' values ' ~ dbt_cdc._waiting_values(found)) %}
+        {% elif dbt_cdc._has_state('waiting_transactions')
+            and dbt_cdc._fetch('select 1 from ' ~ waiting ~ ' limit 1') %}
+            {% do run_query('delete from ' ~ waiting) %}
         {% endif %}
         {% for row in found[:1] if row.commit_lsn or row.waiting_commits %}
             {% do dbt_cdc._log_line(dbt_cdc._waiting_text(row)) %}
@@ -42,6 +43,18 @@
 {% endmacro %}
 
 
+{#- What was found, as values; to find it again would read the landed events again. -#}
+{% macro _waiting_values(found) -%}
+    {%- for row in found -%}
+    (
+        {{- dbt_cdc._literals([row.tran_id, row.commit_lsn]) }}, {{ row.landed_events }}, {{ row.event_count or 'null' }}, {# -#}
+        {{ dbt_cdc._time_literal(row.since) }}, {{ row.first_position }}, {{ dbt_cdc._literal(row.reason) }}, {# -#}
+        {{ row.waiting_commits }})
+        {{- ', ' if not loop.last }}
+    {%- endfor -%}
+{%- endmacro %}
+
+
 {#- As the model waiting_transactions describes them, the one that the others wait for first. -#}
 {% macro _waiting_sql(adapter_log, batch) -%}
 with {{ dbt_cdc._debezium_events(adapter_log.events, batch, adapter_log.before_images) }},
@@ -56,7 +69,7 @@ select
     concat('0x', lpad(hex(commit_number), 14, '0'), '000000'), null) as commit_lsn,
     landed_events,
     event_count,
-    coalesce(begin_time, change_time, end_time) as since,
+    cast(coalesce(begin_time, change_time, end_time) as string) as since,
     first_position,
     case
         when xid = 'snapshot' then 'the last row of the snapshot has not landed'
