@@ -233,10 +233,11 @@ def jobs(capture: Capture) -> dict[str, tuple[Any, ...]]:
     return {row.job_type: tuple(row)[3:-1] for row in rows}
 
 
-def test_jobs(shared: tuple[Capture, Writer], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_jobs(story: tuple[Capture, Writer], monkeypatch: pytest.MonkeyPatch) -> None:
     """G40, and runs that are bounded to maxtrans times maxscans: by the job, by the agent (SQL
     Server's continuous job), by variables (sp_cdc_scan)."""
-    capture, writer = shared
+    capture, writer = story
+    operation(capture, "change_job", job_type="cleanup", retention=180)
     default = {"capture": (500, 10, True, 5, 0, 0), "cleanup": (0, 0, False, 0, 180, 5000)}
     assert jobs(capture) == default
     for name, arguments, text in BAD_JOBS:

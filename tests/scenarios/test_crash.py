@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from harness import Project
-from reference.log import int_to_lsn
+from reference.log import LogRecord, int_to_lsn
 from statements import dying_at
 from story import Story
 
@@ -31,6 +31,21 @@ def story(make_project: Callable[..., Project]) -> Story:
 def new_story(make_project: Callable[..., Project]) -> Story:
     """A project without any table of its own."""
     return Story(make_project, fresh=True)
+
+
+def begun(story: Story) -> str:
+    """Up to where a story is published that has had its first run."""
+    if not story.records:
+        story.land()
+        story.capture.run()
+    return story.published()
+
+
+def broken_note(story: Story) -> LogRecord:
+    """The last record of notes, whose image in the log is no JSON any more."""
+    note = next(r for r in reversed(story.records) if r.source_name == "notes")
+    story.capture.amend(note.lsn, after_image='{"text"')
+    return note
 
 
 @pytest.mark.soak
@@ -86,8 +101,7 @@ def test_a_bad_record_keeps_the_window_open(story: Story) -> None:
     story.capture.run()
     before = story.published()
     story.land()
-    note = next(r for r in reversed(story.records) if r.source_name == "notes")
-    story.capture.amend(note.lsn, after_image='{"text"')
+    note = broken_note(story)
     result = story.capture.project.dbt("run")
     assert not result.success
     assert result.messages["dbo_items_ct"].status == "success"
@@ -109,10 +123,7 @@ def test_a_bad_record_keeps_the_window_open(story: Story) -> None:
 
 
 def test_each_table_as_a_task_of_its_own(story: Story) -> None:
-    if not story.records:
-        story.land()
-        story.capture.run()
-    before = story.published()
+    before = begun(story)
     story.land_both()
     for _ in range(2):
         story.capture.run("--select", "+dbo_notes_ct")
@@ -167,13 +178,9 @@ def test_commands_that_capture_nothing(new_story: Story) -> None:
 
 def test_retry_after_a_failed_table(story: Story) -> None:
     """`dbt retry` does what failed, and publishes with what had been captured."""
-    if not story.records:
-        story.land()
-        story.capture.run()
-    before = story.published()
+    before = begun(story)
     story.land_both()
-    note = next(r for r in reversed(story.records) if r.source_name == "notes")
-    story.capture.amend(note.lsn, after_image='{"text"')
+    note = broken_note(story)
     failed = story.capture.project.dbt("run", "--write-json")
     assert {n for n, r in failed.messages.items() if r.status == "error"} == {"dbo_notes_ct"}
     assert story.published() == before
@@ -185,9 +192,7 @@ def test_retry_after_a_failed_table(story: Story) -> None:
 
 
 def test_full_refresh_destroys_nothing(story: Story) -> None:
-    if not story.records:
-        story.land()
-        story.capture.run()
+    begun(story)
     story.land()
     story.capture.run("--full-refresh")
     story.check()
