@@ -107,63 +107,58 @@
     cleanup finds. -#}
 {% macro _remove_rows(relation, condition, dead, cut_by=none, threshold=none, readable=none) %}
     {% set threshold = threshold or dbt_cdc._rows_of_a_delete() %}
-    {% if dead <= threshold or not cut_by %}
-        {% do return(dbt_cdc._delete_rows(relation, condition, readable)) %}
-    {% endif %}
     {% set removed = [] %}
     {#- Jinja has no while, and no longer range; what is left then is the next cleanup's -#}
-    {% for batch in range([dead, 100000] | min) %}
-        {% set first_rows = dbt_cdc._first_rows(relation, condition, cut_by, threshold) %}
-        {% if not first_rows %}
+    {% for batch in range([dead + 1, 100000] | min) %}
+        {% set left = dead - removed | sum %}
+        {% set first = {'condition': condition, 'rows': left} if left <= threshold or not cut_by
+            else dbt_cdc._first_rows(relation, condition, cut_by, threshold) %}
+        {% if not first.rows %}
             {% do return(removed | sum) %}
         {% endif %}
-        {% set count = dbt_cdc._delete_rows(relation, first_rows, readable) %}
-        {% if count in ['failed', 'readable'] %}
-            {% do return(count) %}
+        {% set outcome = dbt_cdc._delete_rows(relation, first.condition, readable) %}
+        {% if outcome != 'done' %}
+            {% do return(outcome) %}
         {% endif %}
-        {% do removed.append(count or 0) %}
+        {% do removed.append(first.rows) %}
         {% do dbt_cdc._log_line(
             'cleanup: ' ~ (relation | string).split('.')[-1] ~ ': ' ~ removed | sum ~ ' of ' ~ dead
-            ~ ' rows removed') %}
+            ~ ' rows removed') if first.rows < dead %}
     {% endfor %}
     {% do return(removed | sum) %}
 {% endmacro %}
 
 
-{#- What of the rows a DELETE takes, as SQL: those before the transaction with which they would be more than
-    `threshold`, or the first one alone; all where they are not so many. none: there are no rows. -#}
+{#- What of the rows a DELETE takes, as SQL, and how many: those before the transaction with which they would be
+    more than `threshold`, or the first one alone; all where another cleanup has left no more. -#}
 {% macro _first_rows(relation, condition, cut_by, threshold) %}
     {% set found = dbt_cdc._fetch(
-        'select min(position) as low, min(case when upto > ' ~ threshold ~ ' then position end) as high '
+        'select min(position) as low, min(case when upto > ' ~ threshold ~ ' then position end) as high, '
+        ~ 'coalesce(max(case when upto <= ' ~ threshold ~ ' then upto end), min(upto), 0) as `rows` '
         ~ 'from (select ' ~ cut_by ~ ' as position, sum(count(*)) over (order by ' ~ cut_by ~ ') as upto '
         ~ 'from ' ~ relation ~ ' where ' ~ condition ~ ' group by ' ~ cut_by ~ ')'
     )[0] %}
-    {% if found.low is none or found.high is none %}
-        {% do return(none if found.low is none else condition) %}
+    {% if found.high is not none %}
+        {% set end = dbt_cdc._literal(found.high) if found.high is string else found.high %}
+        {% set condition = condition ~ ' and ' ~ cut_by ~ (' < ' if found.low != found.high else ' <= ') ~ end %}
     {% endif %}
-    {% set end = dbt_cdc._literal(found.high) if found.high is string else found.high %}
-    {% do return(condition ~ ' and ' ~ cut_by ~ (' < ' if found.low != found.high else ' <= ') ~ end) %}
+    {% do return({'condition': condition, 'rows': found.rows | int}) %}
 {% endmacro %}
 
 
-{#- Removes rows in one DELETE (docs/decisions/0005): how many, or 'failed'. Delta refuses it where a
+{#- Removes rows in one DELETE (docs/decisions/0005): 'done' or 'failed'. Delta refuses it where a
     capture wrote at the same time; then it is tried again. `readable` is true of validity intervals in which
     they can still be read: then they stay, and this is 'readable'. -#}
 {% macro _delete_rows(relation, condition, readable=none) %}
     {% set delete = 'delete from ' ~ relation ~ ' where ' ~ condition %}
-    {% if var('cdc_sql_scripting', true) %}
-        {% set attempt = dbt_cdc._delete_unless_readable(delete, readable) if readable
-            else delete ~ ";\nselect 'done' as outcome" %}
-        {% set script = dbt_cdc._on_failure(
-            attempt, dbt_cdc._on_failure(attempt, "select 'failed' as outcome")) %}
-        {% set outcome = dbt_cdc._fetch(script)[0].outcome %}
-        {% if outcome != 'done' %}
-            {% do return(outcome) %}
-        {% endif %}
-    {% else %}
+    {% if not var('cdc_sql_scripting', true) %}
         {% do run_query(delete) %}
+        {% do return('done') %}
     {% endif %}
-    {% do return(dbt_cdc._last_metric(relation, 'DELETE', 'numDeletedRows')) %}
+    {% set attempt = dbt_cdc._delete_unless_readable(delete, readable) if readable
+        else delete ~ ";\nselect 'done' as outcome" %}
+    {% do return(dbt_cdc._fetch(dbt_cdc._on_failure(
+        attempt, dbt_cdc._on_failure(attempt, "select 'failed' as outcome")))[0].outcome) %}
 {% endmacro %}
 
 
