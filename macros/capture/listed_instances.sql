@@ -50,8 +50,8 @@
 {% endmacro %}
 
 
-{#- The variable with one more name. -#}
+{#- The variable as the user has written it, with one more name. -#}
 {% macro _listing_line(variable, name) %}
-    {% set names = dbt_cdc._listed(variable) + [name] %}
+    {% set names = (dbt_cdc._setting(variable) or []) + [name] %}
     {% do return('vars: {' ~ variable ~ ': [' ~ names | join(', ') ~ ']}') %}
 {% endmacro %}

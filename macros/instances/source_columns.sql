@@ -60,7 +60,7 @@
 
 {#- Names in the order of the last image; types that hold all values of the images. -#}
 {% macro _observed_columns(log, of_table, table, is_landed=false) %}
-    {% set rows = dbt_cdc._fetch(dbt_cdc._observed_columns_sql(log, of_table)) %}
+    {% set rows = dbt_cdc._fetch(dbt_cdc._observed_columns_sql(log, of_table, is_landed)) %}
     {% if not rows %}
         {% do dbt_cdc.raise_cdc_error(
             22931, 'the log has neither a DDL record nor an image of table ' ~ table,
@@ -80,7 +80,7 @@
 {% endmacro %}
 
 
-{% macro _observed_columns_sql(log, of_table) -%}
+{% macro _observed_columns_sql(log, of_table, is_landed) -%}
     with images as (
         select lsn, coalesce(after_image, before_image) as image
         from {{ log }}
@@ -103,12 +103,14 @@
         schema_of_variant_agg(fields.value) as variant_type,
         bool_and(text rlike '^\\d{4}-\\d{2}-\\d{2}$') as is_date,
         bool_and(text rlike '^\\d{4}-\\d{2}-\\d{2}[T ]\\d{2}:\\d{2}:\\d{2}') as is_time,
+        {%- if is_landed %}
         min(try_cast(text as decimal(38, 0))) as least,
         max(try_cast(text as decimal(38, 0))) as most,
         bool_and(length(text) % 4 = 0 and text rlike '^[A-Za-z0-9+/]+={0,2}$') as is_base64,
         bool_or(endswith(text, '=')) as has_padding,
         -- a number in bytes has no more of them than it needs
         bool_and(hex(try_to_binary(text, 'base64')) rlike '^(?!00[0-7]|FF[89A-F]).{2,32}$') as is_number,
+        {%- endif %}
         max(last_image.images) as images
     from fields
     cross join last_image

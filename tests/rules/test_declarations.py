@@ -92,8 +92,8 @@ def test_mistakes_in_yaml(mistaken: DbtResult, model: str) -> None:
 
 LISTS = {
     # the variable: what a run says of two sound change tables, one_ct and two_ct
-    ("one",): "CDC 22981: capture instance 'two' of model two_ct is not listed among those that are"
-    " published together: add it in dbt_project.yml: vars: {cdc_capture_instances: [one, two]}",
+    ("One",): "CDC 22981: capture instance 'two' of model two_ct is not listed among those that are"
+    " published together: add it in dbt_project.yml: vars: {cdc_capture_instances: [One, two]}",
     ("one", "Two", "three"): "Model 'model.dbt_cdc.lsn_time_mapping' (models/metadata/"
     "lsn_time_mapping.sql) depends on a node named 'three_ct' in package or project 'shop'",
     "one": "CDC 22963: var cdc_capture_instances is 'one': give a list: vars:"
