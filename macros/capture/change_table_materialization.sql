@@ -24,7 +24,7 @@
         {% do dbt_cdc._note_captured(instance, row_count or 0) %}
     {% endif %}
 
-    {% do return(dbt_cdc._end_of_model(relation, 'nothing to capture')) %}
+    {% do return(dbt_cdc._end_of_model(relation, 'nothing to capture', row_count)) %}
 {% endmaterialization %}
 
 

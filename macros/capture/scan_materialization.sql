@@ -29,7 +29,7 @@
         {% do window.update(versions=dbt_cdc._window_versions(window)) %}
         {% do dbt_cdc._log_line(
             'scan window: after ' ~ window.previous_lsn ~ ' up to ' ~ window.to_lsn ~ ', '
-            ~ window.transactions ~ ' transactions'
+            ~ '{:,} transactions of {:,} log records'.format(window.transactions | int, window.record_count | int)
             ~ ('; an earlier run left it open, newer commits wait for the next run' if window.has_newer)
         ) %}
     {% else %}

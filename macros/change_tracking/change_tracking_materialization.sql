@@ -31,7 +31,7 @@
         {% do dbt_cdc._note_captured(tracked, row_count or 0) %}
     {% endif %}
 
-    {% do return(dbt_cdc._end_of_model(relation, 'nothing to track')) %}
+    {% do return(dbt_cdc._end_of_model(relation, 'nothing to track', row_count)) %}
 {% endmaterialization %}
 
 
