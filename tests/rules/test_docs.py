@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from harness import PACKAGE
@@ -23,6 +27,20 @@ def test_links_lead_somewhere(page: str) -> None:
         file = (PACKAGE / page).parent / target
         assert file.exists(), target
         assert not anchor or anchor in anchors(file.read_text(encoding="utf-8")), (target, anchor)
+
+
+def test_the_site_needs_no_network(tmp_path: Path) -> None:
+    """Scripts and styles are its own; a diagram in Mermaid would load a script from elsewhere."""
+    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(tmp_path)]
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "true"}
+    subprocess.run(command, cwd=PACKAGE, env=environment, check=True)
+    pages = list(tmp_path.rglob("*.html"))
+    assert len(pages) > 30
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        assert not re.findall(r'<(?:script|img)[^>]* src="?(?:https?:)?//[^>]*', text), page
+        assert not re.findall(r'<link[^>]*stylesheet[^>]*href="?(?:https?:)?//', text), page
+        assert 'class="mermaid"' not in text, page
 
 
 def test_all_variables_are_explained() -> None:

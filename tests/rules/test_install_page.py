@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import re
 
-import pytest
 import yaml
 from harness import PACKAGE
-from jinja2 import Template
 
 PAGE = (PACKAGE / "docs" / "install.md").read_text(encoding="utf-8")
 # Where a project of one's own lies elsewhere, and what only this repository sets by variables.
 OTHERS = (
     "spark.jars.packages", "spark.jars.excludes", "spark.driver.extraJavaOptions",
     "spark.sql.warehouse.dir", "spark.sql.codegen.wholeStage", "spark.sql.codegen.factoryMode",
-    "spark.sql.adaptive.enabled", "spark.ui.showConsoleProgress",
+    "spark.sql.adaptive.enabled",
 )  # fmt: skip
 
 
@@ -68,18 +66,3 @@ def test_the_profile() -> None:
     assert [o for o in options if o.startswith("-XX")] == [
         "-XX:ReservedCodeCacheSize=240m", "-XX:TieredStopAtLevel=1"
     ]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("environment", "shown"),
-    [
-        ({}, "false"), ({"TERM": "dumb"}, "false"), ({"TERM": "xterm"}, "true"),
-        ({"TERM": "xterm", "CI": "true"}, "false"), ({"DBT_CDC_PROGRESS": "true"}, "true"),
-        ({"TERM": "xterm", "DBT_CDC_PROGRESS": "false"}, "false"),
-    ],
-)  # fmt: skip
-def test_the_bar_is_for_terminals(environment: dict[str, str], shown: str) -> None:
-    profile = settings(files()["profiles.yml"], "shop")
-    assert (
-        Template(profile["spark.ui.showConsoleProgress"]).render(env_var=environment.get) == shown
-    )
