@@ -1,4 +1,4 @@
-"""Airflow 2.9 or later: capture every five minutes, cleanup at two.
+"""Airflow 3 (run with 3.3.2): capture every five minutes, cleanup at two.
 
 Both take the only slot of the pool `dbt_cdc` (`airflow pools set dbt_cdc 1 "captures"`), so they
 never run at once. The target of the dbt project has to be a cluster or Thrift server.
@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from airflow.decorators import dag
-from airflow.operators.bash import BashOperator
+from airflow.providers.standard.operators.bash import BashOperator
+from airflow.sdk import dag
 
 DBT = "cd /srv/shop && .venv/bin/dbt --quiet"
 

@@ -2,9 +2,10 @@
 
 Each model is an asset, in the order of dbt's graph. The target of the dbt project has to be a
 cluster or Thrift server; `max_concurrent_runs: 1` of the run coordinator keeps the jobs apart.
+`dagster dev` parses the project itself; elsewhere `dbt parse` has to have written its manifest.
+Run with dagster 1.13.27 and dagster-dbt 0.29.27, both jobs in process. A module of Dagster's has
+no `from __future__ import annotations`: it looks at the types of `context`.
 """
-
-from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
