@@ -19,7 +19,8 @@ HEAD = """# Reference
 
 Every public macro, run-operation, materialization, data test and table, as the package's own YAML
 and comments describe them: `scripts/reference.py` writes this page. The examples are asked of the
-shop that `make run` captures, after its two batches. What has a name in SQL Server
+shop that `make run` captures, after its two batches, or of [two clients](two-clients.md) before the
+first one's round; a test compares the results. What has a name in SQL Server
 is under it in [what corresponds to what](correspondences.md), with the persistent functions;
 settings and variables are in [settings](settings.md), errors by number in [errors](errors.md).
 """
@@ -76,7 +77,14 @@ def example(name: str) -> str:
     if "call" not in found:
         return f"Example: {found['instead']}\n" if found else ""
     language = "" if found["call"].startswith("dbt ") else "sql"
-    text = f"Example:\n\n```{language}\n{found['call'].strip()}\n```\n\n"
+    text = f"Example, of [two clients]({found['of']})" if "of" in found else "Example"
+    if "model" in found:
+        path = ROOT / "models" / "example" / f"{found['model']}.sql"
+        model = path.read_text(encoding="utf-8").strip()
+        text += f", the model {found['model']}:\n\n```sql\n{model}\n```\n\nof which"
+    else:
+        text += ":"
+    text += f"\n\n```{language}\n{found['call'].strip()}\n```\n\n"
     text += f"gives\n\n```\n{found['result'].strip()}\n```\n"
     if "function" in found:
         text += f"\nThe persistent function `{found['function']}` gives the same.\n"
@@ -116,8 +124,13 @@ def page() -> str:
     """The text of the page."""
     lines = [HEAD, *macros(), "## Materializations\n"]
     for name, _, comment in heads("macros", r"{% materialization (\w+), (default) %}"):
-        lines.append(f"* `{name}`: {comment}")
-    lines.append("\n## Data tests\n")
+        if name in EXAMPLES and "model" in EXAMPLES[name]:
+            lines.append(f"### {name}\n\n{comment}\n\n{example(name)}")
+        elif name in EXAMPLES:
+            lines.append(f"`{name}`, of models with [{name}](#{name}): {comment}\n")
+        else:
+            lines.append(f"`{name}`, of this package's own models: {comment}\n")
+    lines.append("## Data tests\n")
     for name, call, comment in heads("tests/generic", r"{% test (\w+)\(model(.*?)\) %}"):
         lines.append(
             f"### {name}\n\n`dbt_cdc.{name}`{f' ({call[2:]})' if call else ''}: {comment}\n"
@@ -131,6 +144,7 @@ def page() -> str:
             text = cell(c.get("description"))
             lines.append(f"| `{c['name']}` | {c.get('data_type', '')} | {text} |")
         lines.append("")
+        lines.append(example(model["name"]))
     return "\n".join(lines).rstrip() + "\n"
 
 

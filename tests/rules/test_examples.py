@@ -1,4 +1,5 @@
-"""scripts/examples.yml has each macro, run-operation and data test, or says why not."""
+"""scripts/examples.yml has each macro, run-operation, materialization, data test and
+table, or says why not."""
 
 from __future__ import annotations
 
@@ -11,12 +12,10 @@ from harness import PACKAGE
 def test_every_entry_of_the_reference_has_an_example_or_a_reason() -> None:
     examples = yaml.safe_load((PACKAGE / "scripts" / "examples.yml").read_text(encoding="utf-8"))
     page = (PACKAGE / "docs" / "reference.md").read_text(encoding="utf-8")
-    entries = page[: page.index("## Materializations")]
-    entries += page[page.index("## Data tests") : page.index("## Tables and views")]
-    assert list(examples) == re.findall(r"^### (\w+)$", entries, re.M)
+    assert list(examples) == re.findall(r"^### (\w+)$", page, re.M)
     for name, example in examples.items():
         assert set(example) == {"instead"} or {"call", "result"} <= set(example), name
-        if "call" in example:
+        if "call" in example and "model" not in example:
             assert name in example["call"], name
     reasons = [name for name, example in examples.items() if "instead" in example]
-    assert len(reasons) <= 18
+    assert len(reasons) <= 8

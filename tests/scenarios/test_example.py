@@ -1,35 +1,26 @@
 """The shipped example as its user has it: `dbt build` of this repository, unit tests included.
 
-scripts/examples.yml, which docs/reference.md shows, is asked of it, too; with
-DBT_CDC_WRITE_EXPECTED=1 its results are written anew.
+scripts/examples.yml, which docs/reference.md shows, is asked of it, too (tests/examples.py).
 """
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
-import os
-import re
-import shlex
 import shutil
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 from capturing import plain_values
 from dbt.cli.main import dbtRunner
+from examples import Examples
 from harness import PACKAGE
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.functions import col
+from pyspark.sql import SparkSession
 from reference.apply import State
 from reference.capture import CaptureInstance
 from reference.truth import Truth, data_dir
 
 SCHEMA = "example"
-EXAMPLES = PACKAGE / "scripts" / "examples.yml"
 
 
 @pytest.mark.slow
@@ -75,7 +66,7 @@ def test_two_batches_are_captured_and_the_unit_test_passes(
     )
     assert sum(row[1] for row in net.collect()) == 51
     ask_analyses(spark, tmp_path, options, ends[0])
-    ask_examples(spark, options, done.result.results)
+    Examples(spark, SCHEMA, options).check(done.result.results)
 
 
 COMPILED = {  # the LSN of a row's window or commit
@@ -179,99 +170,3 @@ def ask_analyses(spark: SparkSession, folder: Path, options: list[str], batch_en
     (lag,) = found["lag"]
     assert lag.high_end == lag.last_commit
     assert lag.seconds_behind_log == 0 < lag.seconds_behind_now
-
-
-def ask_examples(spark: SparkSession, options: list[str], build: Any) -> None:
-    """Every call of the reference gives the result that is printed there; so does the function."""
-    text = EXAMPLES.read_text(encoding="utf-8")
-    examples = {name: e for name, e in yaml.safe_load(text).items() if "call" in e}
-    calls = {name: e["call"] for name, e in examples.items() if not e["call"].startswith("dbt ")}
-    found = answers(spark, options, calls)
-    functions = {}
-    for name, call in calls.items():
-        if function := examples[name].get("function"):
-            asked = re.sub(r"{{ dbt_cdc\..*?}}", f"{SCHEMA}.{function}", call, flags=re.S)
-            functions[name] = asked if "select" in asked else f"select {asked}"
-    for name, answer in answers(spark, options, functions).items():
-        assert answer.endswith(found[name]), name
-    for name, e in examples.items():
-        if e["call"].startswith("dbt test"):
-            found[name] = outcome(e, build)
-        elif e["call"].startswith("dbt "):
-            found[name] = said(e, options)
-    if os.environ.get("DBT_CDC_WRITE_EXPECTED"):
-        write_results(text, found)
-    else:
-        assert found == {name: e["result"].strip() for name, e in examples.items()}
-
-
-def answers(spark: SparkSession, options: list[str], calls: dict[str, str]) -> dict[str, str]:
-    """The rows of SQL, or what else the calls compile to."""
-    between = "\n;;\n"
-    done = dbtRunner().invoke(["compile", *options, "--inline", between.join(calls.values())])
-    assert done.success, done.exception
-    texts = done.result.results[0].node.compiled_code.split(between)
-    return {
-        name: table(spark.sql(text)) if "select" in text else text.strip()
-        for name, text in zip(calls, texts, strict=True)
-    }
-
-
-def table(rows: DataFrame) -> str:
-    """As run-operations print rows."""
-    texts = rows.select(*(col(f"`{name}`").cast("string") for name in rows.columns)).collect()
-    lines = [
-        rows.columns,
-        *(["NULL" if value is None else value for value in row] for row in texts),
-    ]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        for line in lines
-    )
-
-
-def said(example: dict[str, Any], options: list[str]) -> str:
-    """What a run-operation prints, as many lines of it as the example shows."""
-    logged: list[str] = []
-
-    def listen(event: Any) -> None:
-        if event.info.name == "JinjaLogInfo":
-            logged.append(event.info.msg)
-
-    command = shlex.split(example["call"])[1:]
-    with contextlib.redirect_stdout(io.StringIO()) as printed:
-        done = dbtRunner(callbacks=[listen]).invoke([*command, *options])
-    assert done.success, done.exception
-    lines = "\n".join([*logged, printed.getvalue()]).strip().split("\n")
-    count = example.get("lines", len(lines))
-    return "\n".join(lines[:count] + ["..."] * (count < len(lines)))
-
-
-def outcome(example: dict[str, Any], build: Any) -> str:
-    """How a data test ended in a build, on each model that has it."""
-    name = example["call"].split("test_name:")[1]
-    found = [(r.node.name, r.status, getattr(r.node, "test_metadata", None)) for r in build]
-    return "\n".join(
-        sorted(
-            f"{status.upper()} {node}" for node, status, test in found if test and test.name == name
-        )
-    )
-
-
-def write_results(text: str, results: dict[str, str]) -> None:
-    """The file of examples with these results; what has several lines stands as it is."""
-
-    def represent(dumper: yaml.SafeDumper, value: str) -> yaml.Node:
-        style = "|" if "\n" in value else None
-        return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
-
-    examples = yaml.safe_load(text)
-    for name, result in results.items():
-        examples[name]["result"] = result
-    yaml.SafeDumper.add_representer(str, represent)
-    written = yaml.safe_dump(examples, sort_keys=False, allow_unicode=True, width=1000)
-    head = text[: text.index("\n\n") + 2]
-    EXAMPLES.write_text(
-        head + re.sub(r"^(?=\w)", "\n", written, flags=re.M).lstrip(), encoding="utf-8"
-    )

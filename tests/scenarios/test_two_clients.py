@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from examples import Examples
 from harness import PACKAGE, Project
 from pyspark.sql import Row
 from reference.change_tracking import TrackedTable
@@ -110,3 +111,15 @@ def test_the_page(make_project: Callable[..., Project]) -> None:
     finally:
         spark.sql("use default")
     assert checked == 9
+
+
+@pytest.mark.slow
+def test_the_examples_of_the_reference(make_project: Callable[..., Project]) -> None:
+    """Those of change tracking, before the first client's round."""
+    shop = Shop(make_project)
+    shop.go_on("the")
+    project = shop.tracking.project
+    folder = project.folder
+    options = [f"--{name}={folder}" for name in ("project-dir", "profiles-dir")]
+    options += [f"--target-path={folder}/target", f"--log-path={folder}/logs", "--quiet"]
+    Examples(project.spark, project.schema, options, of="two-clients.md").check()

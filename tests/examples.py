@@ -1,0 +1,132 @@
+"""scripts/examples.yml, asked of a schema; DBT_CDC_WRITE_EXPECTED=1 writes its results anew."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import shlex
+from typing import Any
+
+import yaml
+from dbt.cli.main import dbtRunner
+from harness import PACKAGE
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import col
+
+FILE = PACKAGE / "scripts" / "examples.yml"
+
+
+class Examples:
+    """Those of the shop, or of a page's story (`of`)."""
+
+    def __init__(
+        self, spark: SparkSession, schema: str, options: list[str], of: str | None = None
+    ) -> None:
+        """`options` of dbt say which project is asked."""
+        self.spark, self.schema, self.options = spark, schema, options
+        text = FILE.read_text(encoding="utf-8")
+        self.examples: dict[str, dict[str, Any]] = {
+            name: e for name, e in yaml.safe_load(text).items() if "call" in e and e.get("of") == of
+        }
+
+    def check(self, build: Any = ()) -> None:
+        """Every call of the reference gives the result that is printed there; so does the function.
+        `build` are the results of a build's data tests."""
+        calls = {n: e["call"] for n, e in self.examples.items() if not e["call"].startswith("dbt ")}
+        refused = {n: calls.pop(n) for n in ("raise_cdc_error",) if n in calls}
+        found = self.answers(calls)
+        functions = {}
+        for name, call in calls.items():
+            if function := self.examples[name].get("function"):
+                asked = re.sub(r"{{ dbt_cdc\..*?}}", f"{self.schema}.{function}", call, flags=re.S)
+                functions[name] = asked if "select" in asked else f"select {asked}"
+        for name, answer in self.answers(functions).items():
+            assert answer.endswith(found[name]), name
+        for name, call in refused.items():
+            found[name] = self.said(["compile", "--inline", call])
+        for name, e in self.examples.items():
+            if e["call"].startswith("dbt test"):
+                found[name] = outcome(e, build)
+            elif e["call"].startswith("dbt "):
+                commands = re.split(r"^dbt ", e["call"], flags=re.M)[1:]
+                lines = "\n".join(self.said(shlex.split(c)) for c in commands).split("\n")
+                count = e.get("lines", len(lines))
+                found[name] = "\n".join(lines[:count] + ["..."] * (count < len(lines)))
+        if "of" in next(iter(self.examples.values())):
+            found = {name: text.replace(self.schema, "cdc") for name, text in found.items()}
+        if os.environ.get("DBT_CDC_WRITE_EXPECTED"):
+            write_results(found)
+        else:
+            assert found == {name: e["result"].strip() for name, e in self.examples.items()}
+
+    def answers(self, calls: dict[str, str]) -> dict[str, str]:
+        """The rows of SQL, or what else the calls compile to."""
+        between = "\n;;\n"
+        text = between.join(calls.values())
+        done = dbtRunner().invoke(["compile", *self.options, "--inline", text])
+        assert done.success, done.exception
+        texts = done.result.results[0].node.compiled_code.split(between)
+        return {
+            name: table(self.spark.sql(text)) if "select" in text else text.strip()
+            for name, text in zip(calls, texts, strict=True)
+        }
+
+    def said(self, command: list[str]) -> str:
+        """What a command prints; of one that is refused, the error."""
+        logged, errors = list[str](), list[str]()
+
+        def listen(event: Any) -> None:
+            if event.info.name == "JinjaLogInfo":
+                logged.append(event.info.msg)
+            elif event.info.level == "error":
+                errors.append(event.info.msg)
+
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            done = dbtRunner(callbacks=[listen]).invoke([*command, *self.options])
+        if not done.success:
+            return re.findall(r"^ *(CDC \d+: .*)$", "\n".join(errors), re.M)[0]
+        return "\n".join([*logged, printed.getvalue()]).strip()
+
+
+def table(rows: DataFrame) -> str:
+    """As run-operations print rows."""
+    texts = rows.select(*(col(f"`{name}`").cast("string") for name in rows.columns)).collect()
+    lines = [
+        rows.columns,
+        *(["NULL" if value is None else value for value in row] for row in texts),
+    ]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    )
+
+
+def outcome(example: dict[str, Any], build: Any) -> str:
+    """How a data test ended in a build, on each model that has it."""
+    name = example["call"].split("test_name:")[1]
+    found = [(r.node.name, r.status, getattr(r.node, "test_metadata", None)) for r in build]
+    return "\n".join(
+        sorted(
+            f"{status.upper()} {node}" for node, status, test in found if test and test.name == name
+        )
+    )
+
+
+def write_results(results: dict[str, str]) -> None:
+    """The file of examples with these results; what has several lines stands as it is."""
+
+    def represent(dumper: yaml.SafeDumper, value: str) -> yaml.Node:
+        style = "|" if "\n" in value else None
+        return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
+
+    text = FILE.read_text(encoding="utf-8")
+    examples = yaml.safe_load(text)
+    for name, result in results.items():
+        examples[name]["result"] = result
+    yaml.SafeDumper.add_representer(str, represent)
+    written = yaml.safe_dump(examples, sort_keys=False, allow_unicode=True, width=1000)
+    head = text[: text.index("\n\n") + 2]
+    FILE.write_text(head + re.sub(r"^(?=\w)", "\n", written, flags=re.M).lstrip(), encoding="utf-8")
