@@ -4,7 +4,8 @@
 {% macro _landed_node(place, table, types, key) %}
     {% set name = table.source_schema ~ '.' ~ table.source_name %}
     {% set source = dbt_cdc._landed_columns(place, table) %}
-    {% set index_columns = dbt_cdc._split_columns(key) or (fromjson(table.key).keys() | list if table.key else []) %}
+    {% set event_key = fromjson(table.key).keys() | list if table.key else [] %}
+    {% set index_columns = dbt_cdc._split_columns(key) or ([] if table.repeats_key else event_key) %}
     {% set meta = {'source_schema': table.source_schema, 'source_name': table.source_name} %}
     {% set instance = modules.re.sub('\\W', '_', table.source_schema ~ '_' ~ table.source_name) %}
     {% do meta.update(capture_instance=instance) if instance != table.source_schema ~ '_' ~ table.source_name %}
@@ -13,7 +14,9 @@
     {% do meta.update(before_image='partial') if table.without_before_image %}
     {% do dbt_cdc._log_line(
         'found ' ~ name ~ ': ' ~ table.changes ~ ' changes, '
-        ~ ('key ' ~ index_columns | join(', ') if index_columns else 'no key: no net changes and no replica')
+        ~ ('key ' ~ index_columns | join(', ') if index_columns else 'no key'
+            ~ (' (' ~ event_key | join(', ') ~ ' of two rows of the snapshot is the same)' if event_key)
+            ~ ': no net changes and no replica')
         ~ (', updates without before image: before_image partial' if table.without_before_image else '')
     ) %}
     {% set columns = [] %}

@@ -66,17 +66,19 @@
 
 
 {#- The tables whose changes have landed, by name: {source_schema, source_name, changes, without_before_image, key,
-    schemas: the events' own, the last one last}. -#}
+    repeats_key: rows of a snapshot have the same one, schemas: the events' own, the last one last}. -#}
 {% macro _landed_tables(place) %}
     {% set tables = {} %}
     {% for row in dbt_cdc._fetch(dbt_cdc._landed_tables_sql(place)) if row.source_name and row.changes %}
         {% set name = row.source_schema ~ '.' ~ row.source_name %}
-        {% set before = tables.get(name, {'changes': 0, 'without_before_image': 0, 'key': none, 'schemas': []}) %}
+        {% set before = tables.get(name, {
+            'changes': 0, 'without_before_image': 0, 'key': none, 'repeats_key': false, 'schemas': []}) %}
         {% do tables.update({name: {
             'source_schema': row.source_schema, 'source_name': row.source_name,
             'changes': before.changes + row.changes,
             'without_before_image': before.without_before_image + row.without_before_image,
             'key': row.key or before.key,
+            'repeats_key': row.repeats_key or before.repeats_key,
             'schemas': before.schemas + ([fromjson(row.fields)] if row.fields else []),
         }}) %}
     {% endfor %}
@@ -95,6 +97,8 @@ with changes as (
         operation in ('INSERT', 'UPDATE', 'DELETE') as is_change,
         operation = 'UPDATE' and before_image is null as lacks_before_image,
         cast(null as string) as key,
+        cast(null as string) as snapshot_key,
+        cast(null as string) as snapshot_row,
         cast(null as string) as fields
     from {{ place.relation }}
 )
@@ -116,6 +120,8 @@ changes as (
         kind in ('c', 'u', 'd', 'r') as is_change,
         kind = 'u' and before is null as lacks_before_image,
         if(get_json_object(key, '$.schema.type') = 'struct', get_json_object(key, '$.payload'), key) as key,
+        if(kind = 'r', key, null) as snapshot_key,
+        if(kind = 'r', after, null) as snapshot_row,
         if(value_schema is null, null, get_json_object(value, '$.schema.fields')) as fields
     from kinds
 )
@@ -127,7 +133,8 @@ select
     fields,
     count_if(is_change) as changes,
     count_if(lacks_before_image) as without_before_image,
-    max_by(key, if(key is null, null, lsn)) as key
+    max_by(key, if(key is null, null, lsn)) as key,
+    count(distinct snapshot_key, snapshot_row) > count(distinct snapshot_key) as repeats_key
 from changes
 group by source_schema, source_name, fields
 order by source_schema, source_name, max(lsn)

@@ -8,12 +8,16 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from capturing import plain_values
 from harness import PACKAGE, Project
+from reference.apply import State
+from reference.truth import Truth, data_dir, landed_events
 
 pytestmark = pytest.mark.slow
 
@@ -77,7 +81,10 @@ class First:
     def land(self, *lines: Mapping[str, Any]) -> None:
         """A file of events, in ./landing."""
         texts = [
-            {n: json.dumps(v) if n in ("key", "value") and v else v for n, v in line.items()}
+            {
+                n: v if v is None or isinstance(v, (str, int)) else json.dumps(v)
+                for n, v in line.items()
+            }
             for line in lines
         ]
         self.project.write("landing/a.jsonl", "\n".join(map(json.dumps, texts)))
@@ -188,6 +195,21 @@ def test_events_with_schemas(first: First) -> None:
     assert str(row["at"]) == "2022-04-15 05:20:00.000001"
 
 
+def test_a_key_that_is_none(first: First, capsys: pytest.CaptureFixture[str]) -> None:
+    """Debezium's message key may be any columns: rows of a snapshot tell."""
+    first.land(
+        event(1, "r", {"id": 1, "name": "a"}), event(2, "r", {"id": 1, "name": "b"}),
+        event(3, "c", {"id": 2, "name": "c"}), end(4),
+    )  # fmt: skip
+    assert first.init(landed="./landing") == 0
+    assert "no key (id of two rows of the snapshot is the same): no net" in capsys.readouterr().out
+    assert "public_items.sql" not in first.files()
+    shutil.rmtree("models")
+    first.project.write("dbt_project.yml", PROJECT)
+    assert first.init(landed="./landing", keys={"public.items": "id, name"}) == 0
+    assert "public_items.sql" in first.files()
+
+
 def test_tables_of_events_and_logs(first: First) -> None:
     """A source in the place of the landing model; a canonical log has no log model either."""
     schema = first.project.schema
@@ -282,3 +304,40 @@ def test_a_death_in_the_middle(first: First) -> None:
 def test_variables(first: First, before: str, after: str | None) -> None:
     script = importlib.import_module("init")
     assert script.with_variables(before, "vars:\n  x: 1\n  y:\n    - z\n") == after
+
+
+@pytest.mark.skipif(data_dir() is None, reason="no ../shared/data beside the repository")
+def test_a_real_log_with_schemas(first: First, capsys: pytest.CaptureFixture[str]) -> None:
+    """From what has landed to replicas, which are the true tables; one column is dropped and comes
+    back with another type."""
+    data = data_dir()
+    assert data
+    path = data / "postgres" / "debezium_schemas" / "all.jsonl.gz"
+    first.land(*map(asdict, landed_events(path)))
+    types = {
+        "public.customers": {
+            "balance": "decimal(18,4)", "wide": "decimal(38,18)", "avatar": "binary(hex)",
+        },
+        "public.orders": {"amount": "decimal(12,2)"},
+    }  # fmt: skip
+    assert first.init(landed="./landing", types=types) == 0
+    said = capsys.readouterr().out
+    told = "changes, no key (kind of two rows of the snapshot is the same): no net changes and no"
+    assert f"found public.events_log: 199 {told}" in said
+    assert "public_events_log.sql" not in first.files()
+    first.dbt("run")
+    truth = Truth(data / "postgres")
+    for table in ("customers", "orders", "docs"):
+        columns = first.columns(f"public_{table}")
+        instance = truth.instance(table)
+        instance = replace(instance, columns=tuple((n, columns[n]) for n, _ in instance.columns))
+        key = ", ".join(instance.index_columns)
+        written = first.project.sql(
+            f"select {key}, max(`__$start_lsn`) as lsn from {{schema}}.public_{table}_ct"
+            f" group by {key}"
+        )
+        state = State(instance, written={tuple(row[:-1]): row.lsn for row in written})
+        for row in first.project.sql(f"select * from {{schema}}.public_{table}"):
+            values = plain_values(row, instance)
+            state.rows[instance.key(values)] = values
+        assert truth.differences(state, 10) == [], table
