@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+import yaml
 from database import standing_in
-from harness import DbtResult, Project
+from harness import PACKAGE, DbtResult, Project
 
 INT = {"id": "int"}
 MISTAKES: dict[str, tuple[int, str, dict[str, Any]]] = {
@@ -65,12 +67,16 @@ def declaration(model: str, wrong: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def project_of(make_project: Callable[..., Project], *models: dict[str, Any]) -> Project:
+def project_of(
+    make_project: Callable[..., Project],
+    *models: dict[str, Any],
+    variables: dict[str, Any] | None = None,
+) -> Project:
     """A project of these change tables."""
     files = {"m.yml": json.dumps({"version": 2, "models": models})}
     files["raw_log.sql"] = "select 1 as lsn"
     files |= {f"{model['name']}.sql": "{{ dbt_cdc.change_table() }}" for model in models}
-    return make_project(models=files, vars={"cdc_log_model": "raw_log"})
+    return make_project(models=files, vars=variables or {"cdc_log_model": "raw_log"})
 
 
 @pytest.fixture(scope="module")
@@ -88,6 +94,24 @@ def test_mistakes_in_yaml(mistaken: DbtResult, model: str) -> None:
     assert f"CDC {number}: " in message, message
     assert part in message, message
     assert "\tat " not in message
+
+
+def test_the_examples_of_the_settings(make_project: Callable[..., Project]) -> None:
+    """docs/settings.md shows them all, and they are taken."""
+    page = (PACKAGE / "docs" / "settings.md").read_text(encoding="utf-8")
+    (model,), variables = (
+        next(iter(yaml.safe_load(text).values()))
+        for text in re.findall(r"^```yaml\n(.*?)^```", page, re.M | re.S)
+    )
+    settings = {*model["config"]["meta"]["cdc"], *variables}
+    settings |= {name for c in model["columns"] for name in c.get("config", {}).get("meta", {})}
+    told = re.findall(r"`(\w+)`", "\n".join(re.findall(r"^\| ([^|]*)", page, re.M)))
+    assert set(told) - settings == {"cdc_log_source", "cdc_scan_until"}
+    project = project_of(make_project, model, variables=variables)
+    with standing_in({"create table if not exists": []}, may_lack=True) as sent:
+        result = project.dbt("run", "--select", "shop_orders_ct")
+    assert "CDC " not in result.output
+    assert any("shop_orders_ct (" in statement for statement in sent)
 
 
 LISTS = {
@@ -110,7 +134,7 @@ def test_what_is_captured_is_listed(
     with standing_in({"^create or replace view": [], "^insert into": []}):
         result = project.dbt("run", "--select", "shop", vars={"cdc_capture_instances": value})
     said = [message.message for name, message in result.messages.items() if name.endswith("_ct")]
-    assert said or listed != ("one",)  # the others are known before anything runs
+    assert said or listed != ("One",)  # the others are known before anything runs
     for text in said or [result.output]:
         assert LISTS[listed] in text
 
