@@ -123,13 +123,16 @@ def heads(folder: str, pattern: str) -> Iterator[tuple[str, str, str]]:
 def page() -> str:
     """The text of the page."""
     lines = [HEAD, *macros(), "## Materializations\n"]
+    shown = []
     for name, _, comment in heads("macros", r"{% materialization (\w+), (default) %}"):
-        if name in EXAMPLES and "model" in EXAMPLES[name]:
-            lines.append(f"### {name}\n\n{comment}\n\n{example(name)}")
-        elif name in EXAMPLES:
-            lines.append(f"`{name}`, of models with [{name}](#{name}): {comment}\n")
+        if "model" in EXAMPLES.get(name, {}):
+            shown.append(f"### {name}\n\n{comment}\n\n{example(name)}")
         else:
-            lines.append(f"`{name}`, of this package's own models: {comment}\n")
+            whose = (
+                f"models with [{name}](#{name})" if name in EXAMPLES else "the package's own models"
+            )
+            lines.append(f"* `{name}`, of {whose}: {comment}")
+    lines += ["", *shown]
     lines.append("## Data tests\n")
     for name, call, comment in heads("tests/generic", r"{% test (\w+)\(model(.*?)\) %}"):
         lines.append(
