@@ -185,5 +185,7 @@ end
     tells then. -#}
 {% macro _checked(instance, condition) -%}
 if(misfit is null, {{ condition }}, raise_error(concat(
-    {{ dbt_cdc._literal('CDC 22859: bad log record of table ' ~ instance.table ~ ', lsn ') }}, lsn, ', column ', misfit)))
+    {{ dbt_cdc._literal('CDC 22859: bad log record of table ' ~ instance.table ~ ', lsn ') }}, lsn,
+    ', column ', misfit, {{ dbt_cdc._literal(dbt_cdc._error_page()) }}
+)))
 {%- endmacro %}

@@ -124,4 +124,6 @@ select
     command_id as `__$command_id`
 from typed
 where if(misfit is null, row_operation in (1, 2) or mask_1 <> 0, raise_error(concat(
-    'CDC 22859: bad log record of table dbo.orders, lsn ', lsn, ', column ', misfit)))
+    'CDC 22859: bad log record of table dbo.orders, lsn ', lsn,
+    ', column ', misfit, ' (dbt_cdc/docs/errors.md)'
+)))
