@@ -34,8 +34,8 @@
         {% if cache.get('captured') and not cache.get('is_published') %}
             {% do dbt_cdc._leave_open(cache.window, cache.captured.keys()) %}
         {% endif %}
-        {% do dbt_cdc._record_session(results) %}
         {% do dbt_cdc._report_waiting(results) %}
+        {% do dbt_cdc._record_session(results) %}
         {% do dbt_cdc._report_new_columns(cache.window) if cache.get('is_published') %}
     {% endif %}
 {% endmacro %}

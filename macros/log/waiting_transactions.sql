@@ -10,11 +10,13 @@
 {% endmacro %}
 
 
-{#- Part of the on-run-end hook: what waits is said, and kept in waiting_transactions until the next run. -#}
+{#- Part of the on-run-end hook: what waits is said, kept in waiting_transactions until the next
+    run, and for good with the session. -#}
 {% macro _report_waiting(results) %}
     {% set adapter_log = dbt_cdc._invocation_cache().get('adapter') %}
-    {% set is_written = adapter_log and results | map(attribute='node.unique_id') | select('eq', adapter_log.unique_id)
-        | list and load_cached_relation(adapter_log.log) is not none %}
+    {% set is_written = adapter_log and results | selectattr('status', 'eq', 'success')
+        | selectattr('node.unique_id', 'eq', adapter_log.unique_id) | list
+        and load_cached_relation(adapter_log.log) is not none %}
     {% if is_written %}
         {% set batch = dbt_cdc._debezium_batch(adapter_log.events, adapter_log.log, adapter_log.is_incremental) %}
         {% set found = dbt_cdc._fetch(dbt_cdc._waiting_sql(adapter_log, batch)) %}
@@ -27,7 +29,10 @@
             {% do run_query('delete from ' ~ waiting) %}
         {% endif %}
         {% for row in found[:1] if row.commit_lsn or row.waiting_commits %}
-            {% do dbt_cdc._log_line(dbt_cdc._waiting_text(row)) %}
+            {% do dbt_cdc._log_line(
+                dbt_cdc._waiting_text(row) ~ '. Where the rest never comes, the next run gives it up with vars: '
+                ~ '{cdc_give_up_transactions: ["' ~ row.tran_id ~ '"]}: none of its changes is captured') %}
+            {% do dbt_cdc._invocation_cache().update(waiting_for=dbt_cdc._waiting_text(row)) %}
         {% endfor %}
     {% endif %}
 {% endmacro %}
@@ -37,8 +42,6 @@
     {% do return(
         'transaction ' ~ row.tran_id ~ ' waits' ~ (' since ' ~ row.since if row.since) ~ ': ' ~ row.reason
         ~ (', and with it ' ~ row.waiting_commits ~ ' later ones' if row.waiting_commits)
-        ~ '. Where the rest never comes, the next run gives it up with vars: {cdc_give_up_transactions: ["'
-        ~ row.tran_id ~ '"]}: none of its changes is captured'
     ) %}
 {% endmacro %}
 

@@ -37,6 +37,7 @@
         'last_commit_cdc_lsn': window.get('last_commit_cdc_lsn'),
         'last_commit_cdc_time': window.get('last_commit_cdc_time'),
         'captured_rows': dbt_cdc._captured_rows(),
+        'waiting_for': cache.get('waiting_for'),
     }) %}
 {% endmacro %}
 
@@ -89,5 +90,6 @@
         {{ dbt_cdc._literal(session.first_begin_cdc_lsn) }},
         {{ dbt_cdc._literal(session.last_commit_cdc_lsn) }},
         {{ dbt_cdc._time_literal(session.last_commit_cdc_time) }},
-        cast(array({{ rows | join(', ') }}) as array<struct<capture_instance: string, row_count: bigint>>)
+        cast(array({{ rows | join(', ') }}) as array<struct<capture_instance: string, row_count: bigint>>),
+        {{ dbt_cdc._literal(session.waiting_for) }}
 {%- endmacro %}

@@ -29,7 +29,8 @@ ended as (
         max(first_begin_cdc_lsn) as first_begin_cdc_lsn,
         max(last_commit_cdc_lsn) as last_commit_cdc_lsn,
         max(last_commit_cdc_time) as last_commit_cdc_time,
-        if(is_empty, count(*), 0) as empty_scan_count
+        if(is_empty, count(*), 0) as empty_scan_count,
+        max_by(waiting_for, session_id) as waiting_for
     from numbered
     group by island, is_empty
 ),
@@ -74,7 +75,8 @@ sessions as (
             unix_seconds(end_time) - unix_seconds(last_commit_cdc_time), 0
         ) as int) as latency,
         cast(empty_scan_count as int) as empty_scan_count,
-        if(error_count > 0, 1, 0) as failed_sessions_count
+        if(error_count > 0, 1, 0) as failed_sessions_count,
+        waiting_for
     from ended
     union all
     select
@@ -98,7 +100,8 @@ sessions as (
         cast(null as timestamp) as last_commit_cdc_time,
         0 as latency,
         0 as empty_scan_count,
-        0 as failed_sessions_count
+        0 as failed_sessions_count,
+        cast(null as string) as waiting_for
     from active
 ),
 
@@ -126,7 +129,8 @@ aggregated as (
             max_by(latency, session_id) filter (where latency <> 0), 0
         ) as int) as latency,
         cast(sum(empty_scan_count) as int) as empty_scan_count,
-        cast(sum(failed_sessions_count) as int) as failed_sessions_count
+        cast(sum(failed_sessions_count) as int) as failed_sessions_count,
+        max_by(waiting_for, session_id) filter (where end_time is not null) as waiting_for
     from sessions
     having count(*) > 0
 ),
@@ -138,11 +142,12 @@ final as (
 )
 
 select
-    *,
+    * except (waiting_for),
     regexp_replace(start_lsn, '0x(.{8})(.{8})', '$1:$2:') as start_lsn_text,
     regexp_replace(current_lsn, '0x(.{8})(.{8})', '$1:$2:') as current_lsn_text,
     regexp_replace(end_lsn, '0x(.{8})(.{8})', '$1:$2:') as end_lsn_text,
     regexp_replace(last_commit_lsn, '0x(.{8})(.{8})', '$1:$2:') as last_commit_lsn_text,
     regexp_replace(first_begin_cdc_lsn, '0x(.{8})(.{8})', '$1:$2:') as first_begin_cdc_lsn_text,
-    regexp_replace(last_commit_cdc_lsn, '0x(.{8})(.{8})', '$1:$2:') as last_commit_cdc_lsn_text
+    regexp_replace(last_commit_cdc_lsn, '0x(.{8})(.{8})', '$1:$2:') as last_commit_cdc_lsn_text,
+    waiting_for
 from final

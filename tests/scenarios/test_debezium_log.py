@@ -16,8 +16,10 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from capturing import instance_yaml
 from harness import Project
 from pyspark.sql import Row, SparkSession
+from reference.capture import CaptureInstance
 from reference.debezium import Event, read_log
 from reference.log import LogRecord
 from reference.truth import data_dir, landed_events
@@ -38,6 +40,9 @@ MODEL = """{{{{ config(materialized='{materialized}', file_format='delta') }}}}
     source('kafka', 'landed'), types=var('types'), before_images=var('before_images')
 ) }}}}"""
 SOURCE = "sources: [{name: kafka, schema: '{{ target.schema }}', tables: [{name: landed}]}]"
+TABLE = CaptureInstance(
+    "public", "t", "public_t", (("k", "int"), ("v", "string"), ("w", "boolean")), ("k",)
+)
 Log = list[tuple[Any, ...]]
 
 
@@ -74,8 +79,11 @@ def project(make_project: Callable[..., Project]) -> Project:
         "log_view.sql": MODEL.format(materialized="view"),
         "log_batches.sql": MODEL.format(materialized="incremental"),
         "sources.yml": SOURCE,
+        "public_t_ct.sql": "{{ dbt_cdc.change_table() }}",
+        "instances.yml": instance_yaml([TABLE]),
     }
-    return make_project(models=models, vars={"types": TYPES, "before_images": BEFORE_IMAGES})
+    variables = {"types": TYPES, "before_images": BEFORE_IMAGES, "cdc_log_model": "log_batches"}
+    return make_project(models=models, vars=variables)
 
 
 @pytest.fixture(scope="module")
@@ -282,6 +290,15 @@ def test_what_waits_is_said_and_can_be_given_up(project, spark, run_batches, hos
         "7:83000",
     ]
     assert [row.waiting_commits for row in waiting] == [4, 3, 2, 1, 0]
+    scan = ["log_batches", "scan_transactions", "dm_cdc_log_scan_sessions"]
+    project.ok("run", "--select", *scan)
+    shown = project.sql(
+        "select * from {schema}.dm_cdc_log_scan_sessions where end_time is not null"
+    )
+    assert len(shown) == 2  # the session and the aggregate
+    assert {row.waiting_for.partition(":80800 ")[2].partition(" since")[0] for row in shown} == {
+        "waits"
+    }
     test = ["test", "--select", "waiting_transactions"]
     assert "Got 5 results" in project.dbt(*test).output
     variables = json.dumps({"cdc_give_up_transactions": ["7:80800"]})
@@ -292,7 +309,9 @@ def test_what_waits_is_said_and_can_be_given_up(project, spark, run_batches, hos
     without = expected(e for e in hostile if e.position not in given_up)
     assert found == without
     project.ok(*test)
-    project.ok("run", "--select", "log_batches")
+    project.ok("run", "--select", *scan)
+    shown = project.sql("select * from {schema}.dm_cdc_log_scan_sessions where session_id = 0")
+    assert [row.waiting_for for row in shown] == [None]
     assert canonical(project.table("log_batches").collect()) == without
 
 

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 import pytest
 from capturing import Capture
 from harness import Project
-from pyspark.sql import Row
+from pyspark.sql import Row, SparkSession
 from reference.capture import CaptureInstance
 from reference.log import UTC, LogRecord, int_to_lsn
 from statements import dying_at
@@ -275,3 +275,22 @@ def test_the_last_scan_failed(watched: Capture) -> None:
     watched.land(transaction(141, "items", "x", minutes=201))
     watched.project.dbt("run")
     assert "last_scan_succeeded" in failed(watched, "last_scan_succeeded")
+
+
+def test_long_work_says_how_far_it_is(spark: SparkSession) -> None:
+    """Spark's message of a task becomes a line of the console; of a short one, it does not."""
+    log4j = spark.sparkContext._jvm.org.apache.logging.log4j
+    configuration = log4j.LogManager.getContext(False).getConfiguration()
+    appender = configuration.getAppender("progress")
+    logger = configuration.getLoggerConfig("org.apache.spark.scheduler.TaskSetManager")
+    (shown,) = [ref for ref in logger.getAppenderRefs() if ref.getRef() == "progress"]
+    for milliseconds, is_shown in ((1999, False), (2000, True), (61234, True)):
+        text = (
+            f"Finished task 2.0 in stage 7.0 (TID 12) in {milliseconds} ms on localhost"
+            " (executor driver) (3/8)"
+        )
+        message = log4j.message.SimpleMessage(text)
+        event = log4j.core.impl.Log4jLogEvent.newBuilder().setMessage(message).build()
+        assert (str(shown.getFilter().filter(event)) != "DENY") == is_shown
+        line = appender.getLayout().toSerializable(event)
+        assert line[8:] == "  cdc: at work: 3 of 8 tasks of stage 7 done\n"
