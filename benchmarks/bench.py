@@ -356,7 +356,7 @@ def write(results: list[Result], scale: float, spark: SparkSession) -> None:
         "|---|---|---:|---:|---:|---:|---|",
     ]
     for r in results:
-        goal = "" if r.goal is None else f"{r.goal:.1f}"
+        goal = "" if r.goal is None else f"{r.goal:g}"
         met = {None: "", True: "yes", False: "no"}[r.is_met]
         lines.append(
             f"| {r.what} | {r.against} | {r.a:.2f} | {r.b:.2f} | {r.ratio:.2f} | {goal} | {met} |"
