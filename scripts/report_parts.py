@@ -108,6 +108,12 @@ def find_problems(data: Data, longest: int | None) -> list[Data]:
 def find_delays(data: Data, longest: int) -> list[Data]:
     """What may be as it should be, or the first sign that it is not."""
     found, limit = [], retention(data)
+    waiting = next((row["waiting_for"] for row in reversed(scans(data)) if row["end_time"]), None)
+    if waiting:
+        found.append(trouble(
+            f"At the last scan the log held back what came later: {waiting}.",
+            "log.md#what-waits",
+        ))  # fmt: skip
     ends = [row["high_time"] for row in data["tables"] if row["high_time"]]
     if ends and limit and (at(data["made"]) - at(max(ends))).total_seconds() > limit:
         found.append(trouble(

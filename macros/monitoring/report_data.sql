@@ -53,6 +53,7 @@
         cast(sessions.last_commit_cdc_time as string) as last_commit_cdc_time,
         sessions.empty_scan_count,
         sessions.failed_sessions_count,
+        sessions.waiting_for,
         filter(runs.captured_rows, captured -> captured.row_count > 0) as captured_rows
     from (
         {{ dbt_cdc._view_sql('dm_cdc_log_scan_sessions') }}

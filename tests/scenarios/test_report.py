@@ -61,6 +61,7 @@ def session(number: int, **given: Any) -> dict[str, Any]:
         "end_time": str(start + timedelta(seconds=3)), "duration": 3, "latency": 4,
         "error_count": 0, "end_lsn": int_to_lsn(number), "tran_count": 1, "command_count": 1,
         "last_commit_cdc_time": str(start), "empty_scan_count": 0, "failed_sessions_count": 0,
+        "waiting_for": None,
         "captured_rows": [{"capture_instance": "dbo_t0", "row_count": 1}], **given,
     }  # fmt: skip
 
@@ -345,6 +346,18 @@ def test_a_consumer_that_is_behind(report: ModuleType) -> None:
     assert state_of(report.make_page(behind | {"sessions": [session(1)]}, 120))[0] == "well"
 
 
+WAITS = "transaction 7:80800 waits since 2024-05-01: 1 of 3 events have landed"
+
+
+def test_what_the_log_waits_for(report: ModuleType) -> None:
+    """As the last scan that has ended says."""
+    waiting, going = session(2, waiting_for=WAITS), session(3, end_time=None)
+    colour, text = state_of(report.make_page(made_up([session(1), waiting, going])))
+    assert colour == "late"
+    assert f"1 delay: At the last scan the log held back what came later: {WAITS}." in text
+    assert state_of(report.make_page(made_up([waiting, session(3)])))[0] == "well"
+
+
 def test_each_problem_links_to_a_page_that_there_is(report: ModuleType) -> None:
     """All kinds of problems at once; each page, and each heading in it, exists."""
     tables = [
@@ -357,7 +370,8 @@ def test_each_problem_links_to_a_page_that_there_is(report: ModuleType) -> None:
     ]
     errors = [error(2, "CDC 22859: x"), error(1, "Java heap space", error_number=None)]
     days = [{"entry_day": "2026-07-01", "error_count": 2}]
-    for last in (failed_session(2), session(2, scan_phase="Second scan")):
+    last_scans = failed_session(2), session(2, scan_phase="Second scan")
+    for last in (row | {"waiting_for": WAITS} for row in last_scans):
         hung = session(3, end_time=None)
         data = made_up(
             [last, hung], made=str(NOON + timedelta(days=9)), consumers=rows, errors=errors,
@@ -365,7 +379,7 @@ def test_each_problem_links_to_a_page_that_there_is(report: ModuleType) -> None:
         )  # fmt: skip
         page = report.make_page(data | {"tables": tables}, docs="https://docs.example/cdc/")
         links = re.findall(r'<li>[^<]* <a href="([^"]*)">', page)
-        assert len(links) == 8
+        assert len(links) == 9
         for link in re.findall(r'href="https://docs.example/cdc/([^"]*)"', page):
             path, _, heading = link.partition("#")
             text = (PACKAGE / "docs" / path).read_text(encoding="utf-8")
@@ -440,7 +454,7 @@ def test_a_captured_project(report: ModuleType, captured: Capture) -> None:
     table = captured.project.table("scan_sessions")
     failed = {"session_id": "session_id + 60", "scan_phase": "'Second scan'", "error_count": "1"}
     failed |= {name: f"{name} + interval 1 minute" for name in ("start_time", "end_time")}
-    failed |= {"end_lsn": "'0x0000000000000000FFFF'"}
+    failed |= {"end_lsn": "'0x0000000000000000FFFF'", "waiting_for": f"'{WAITS}'"}
     rows = table.withColumns({name: expr(sql) for name, sql in failed.items()})
     rows.write.insertInto(f"{captured.schema}.scan_sessions")
     captured.sql("""insert into {schema}.dm_cdc_errors values
@@ -451,6 +465,7 @@ def test_a_captured_project(report: ModuleType, captured: Capture) -> None:
     total, *scans = sorted(data["sessions"], key=lambda row: row["session_id"])
     assert (total["scan_phase"], total["failed_sessions_count"]) == ("Aggregate", 1)
     assert [row["scan_phase"] for row in scans] == ["Done", "Second scan"]
+    assert [row["waiting_for"] for row in scans] == [None, WAITS]
     assert sorted((x["capture_instance"], x["row_count"]) for x in scans[0]["captured_rows"]) == [
         ("dbo_Notes", 1), ("dbo_items", 1)
     ]  # fmt: skip
@@ -469,7 +484,7 @@ def test_a_captured_project(report: ModuleType, captured: Capture) -> None:
     text = text_of(page)
     assert len(titles_of(page)) == 5
     assert "1 problem: The last scan failed at" in text
-    assert ": in phase Second scan" in text
+    assert ": in phase Second scan" in text and f"held back what came later: {WAITS}." in text
     assert "&lt;script&gt;&amp;é⭐\n$x$" in page and "<script" not in page
     assert "1 error on record, all shown:" in text
     assert "2026-06-30 23:59:59 – Cleanup – &lt;script&gt;" in text
