@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import re
 
 import yaml
 from harness import PACKAGE
 
 PAGE = (PACKAGE / "docs" / "install.md").read_text(encoding="utf-8")
-# Where a project of one's own lies elsewhere, and what only this repository sets by variables.
+# Where a project of one's own lies elsewhere.
 OTHERS = (
     "spark.jars.packages", "spark.jars.excludes", "spark.driver.extraJavaOptions",
-    "spark.sql.warehouse.dir", "spark.sql.codegen.wholeStage", "spark.sql.codegen.factoryMode",
-    "spark.sql.adaptive.enabled",
+    "spark.sql.warehouse.dir",
 )  # fmt: skip
 
 
@@ -61,8 +61,17 @@ def test_the_profile() -> None:
     assert f'PACKAGES = "{shown["spark.jars.packages"]}"' in jars
     excluded = ", ".join(f'"{name}"' for name in shown["spark.jars.excludes"].split(","))
     assert f"EXCLUDED = ({excluded})" in jars
-    options = shown["spark.driver.extraJavaOptions"].split()
     assert all(isinstance(value, str) for value in shown.values())
-    assert [o for o in options if o.startswith("-XX")] == [
-        "-XX:ReservedCodeCacheSize=240m", "-XX:TieredStopAtLevel=1"
-    ]  # fmt: skip
+    options = [s["spark.driver.extraJavaOptions"].partition("-XX:")[2] for s in (shown, own)]
+    assert options[0] == options[1]
+
+
+def test_the_profile_takes_what_the_agent_sets() -> None:
+    """Each variable has a default, for a run without the agent."""
+    agent = (PACKAGE / "scripts" / "agent.py").read_text("utf-8")
+    (set_by_agent,) = re.findall(r"^ENVIRONMENT = (.*)$", agent, re.M)
+    named = dict(re.findall(r"env_var\('(\w+)', '([^']*)'\)", files()["profiles.yml"]))
+    assert named == {
+        "DBT_CDC_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1", "DBT_CDC_CODEGEN": "true"
+    }  # fmt: skip
+    assert ast.literal_eval(set_by_agent).keys() == named.keys()
