@@ -11,7 +11,7 @@ BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest -q --durations=10 --durations-min=5
 # Two workers take a file each; they share one Java.
 TWO := -n 2 --dist loadfile --no-loadscope-reorder
-SQL := $(wildcard analyses models tests/data tests/generic)
+SQL := $(wildcard analyses models tests/generic)
 PY := $(wildcard benchmarks docs scripts tests)
 
 help: ## show this list
