@@ -6,27 +6,20 @@
 {{ dbt_cdc._debezium_known_commits(batch) }},
 
 {% endif -%}
-ended as (
-    select
-        *,
-        case
-            when kind = 'r' then {{ dbt_cdc._debezium_snapshot_commit() }}
-            else min(case when kind = 'END' then wal end) over later_first
-        end as commit_number,
-        coalesce(snapshot_row = lag(snapshot_row) over later_first, false) as is_repeated_row
-    from {{ 'known_and_new_events' if has_known else 'events' }}
-    window later_first as (
-        partition by xid order by wal desc, kind = 'END', snapshot_row, position
-    )
-),
-
 owned as (
-    -- a value that is never the same: Spark reads the events once for both steps that read this one
-    select
-        *,
-        rand() as once
-    from ended
-    where not is_repeated_row and coalesce(commit_number > {{ batch.last_commit }}, true)
+    select *
+    from (
+        select
+            *,
+            case
+                when kind = 'r' then {{ dbt_cdc._debezium_snapshot_commit() }}
+                else min(case when kind = 'END' then wal end) over (
+                    partition by xid order by wal desc, kind = 'END'
+                )
+            end as commit_number
+        from {{ 'known_and_new_events' if has_known else 'events' }}
+    )
+    where coalesce(commit_number > {{ batch.last_commit }}, true)
 )
 {%- endmacro %}
 
@@ -64,15 +57,18 @@ known_and_new_events as (
 {% macro _debezium_changes() -%}
 copies as (
     select /*+ broadcast(emitted_transactions) */
-        owned.*,
-        emitted_transactions.* except (xid, commit_number),
-        coalesce(slot = lag(slot) over (
-            partition by owned.xid, owned.commit_number order by slot, position
-        ), false) as is_copy
-    from owned
+        events.*,
+        emitted_transactions.* except (xid),
+        -- a row of a snapshot comes again with the same text, any other event with the same place
+        row_number() over (
+            partition by events.xid, commit_number, snapshot_row, if(kind = 'r', null, slot) order by position
+        ) as copy_number
+    from events
     inner join emitted_transactions
-        on owned.xid = emitted_transactions.xid and owned.commit_number = emitted_transactions.commit_number
-    where kind <> 'r' or wal = snapshot_wal
+        on
+            events.xid = emitted_transactions.xid
+            and wal between first_wal and last_wal
+            and (kind = 'END') = (wal = commit_number)
 ),
 
 new_halves as (
@@ -86,7 +82,7 @@ new_halves as (
             false
         ) as is_new_half
     from copies
-    where not is_copy
+    where copy_number = 1
     window in_order as (partition by xid, commit_number order by slot)
 ),
 

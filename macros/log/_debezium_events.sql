@@ -35,7 +35,8 @@ envelopes as (
 
 
 {#- CTE `events`: the new events. `kind` is BEGIN, END or Debezium's op, `wal` the position in PostgreSQL's log,
-    `slot` the place in the transaction. -#}
+    `slot` the place in the transaction. Two steps read it, the transactions and their changes: a condition that
+    is not the same each time, and always true, has Spark make it once, shuffled as both want it. -#}
 {% macro _debezium_events(events, batch, before_images) -%}
 {{ dbt_cdc._debezium_envelopes(events, batch, before_images) }},
 
@@ -46,7 +47,7 @@ events as (
         -- never null: Spark would test it before it parses, and parse twice
         case when op = 'r' then 'snapshot'
             else coalesce(split_part(coalesce(id, transaction.id), ':', 1), '') end as xid,
-        cast(coalesce(source.lsn, split_part(id, ':', 2)) as bigint) as wal,
+        coalesce(cast(coalesce(source.lsn, split_part(id, ':', 2)) as bigint), 0) as wal,
         cast(case
             when status = 'BEGIN' then 0
             when status = 'END' then {{ dbt_cdc._debezium_last_slot() }}
@@ -67,6 +68,8 @@ events as (
         case when op = 'r' then source.snapshot end as snapshot_mark,
         case when op = 'r' then md5(concat_ws(' ', topic, value)) end as snapshot_row
     from envelopes
+    where rand() < 1
+    distribute by xid
 )
 {%- endmacro %}
 

@@ -1,4 +1,5 @@
-{#- CTE `emitted_transactions`: those that are whole, as all before them are. -#}
+{#- CTE `emitted_transactions`: those that are whole, as all before them are. Their events are those of `xid` from
+    `first_wal` up to `last_wal`. -#}
 {% macro _debezium_transactions(batch) -%}
 {%- set snapshot_commit = dbt_cdc._debezium_snapshot_commit() -%}
 transactions as (
@@ -20,6 +21,7 @@ transactions as (
             min_by(wal, case when snapshot_mark = 'last' then position end),
             max_by(wal, case when kind = 'r' then position end)
         ) as snapshot_wal,
+        min(wal) as first_wal,
         min(position) as first_position,
         max(position) as last_position
     from owned
@@ -66,7 +68,8 @@ emitted_transactions as (
         {{ dbt_cdc._debezium_check_room() | indent(4) }} as previous_commit,
         coalesce(begin_time, change_time, end_time) as begin_time,
         coalesce(change_time, end_time) as commit_time,
-        snapshot_wal,
+        coalesce(snapshot_wal, first_wal) as first_wal,
+        coalesce(snapshot_wal, commit_number) as last_wal,
         resume_position
     from (
         select
