@@ -9,8 +9,6 @@
         {%- set instance = dbt_cdc._current_instance(dbt_cdc.captured_model()) %}
         {%- set window = dbt_cdc._instance_window(instance, dbt_cdc.scan_window()) %}
 {{ dbt_cdc._change_rows(instance, window, log, window.transactions_relation or scan_transactions) }}
-    {%- else -%}
-select 1 as placeholder
     {%- endif %}
 {%- endmacro %}
 

@@ -10,7 +10,6 @@
         {%- for name in dbt_cdc._listed_models() -%}
             {%- do dbt_cdc._ref_of_project(name) -%}
         {%- endfor -%}
-select 1 as placeholder
     {%- endif -%}
 {%- endmacro %}
 

@@ -16,7 +16,6 @@
         {% do dbt_cdc._tell_of_jobs() if not planned.known %}
     {% endif %}
     {% do dbt_cdc._follow_schema_changes(planned.plans) %}
-    {% do dbt_cdc._invocation_cache().update(plans=planned.plans) %}
 {% endmacro %}
 
 

@@ -3,7 +3,6 @@
     {%- if not execute -%}
         {%- do dbt_cdc._log_relation() -%}
         {%- do dbt_cdc._declare_state() -%}
-select 1 as placeholder
     {%- elif dbt_cdc._window_to_scan().log -%}
 {{ dbt_cdc._scan_rows(dbt_cdc._window_to_scan()) }}
     {%- else -%}

@@ -9,12 +9,11 @@
     {% if 'window' not in cache %}
         {% set window = dbt_cdc._window_to_scan() %}
         {% if window.log_end %}
-            {% set window = dbt_cdc._nothing_open(window) if dbt_cdc._is_building()
+            {% set window = dict(window, to_lsn=none, is_missing=true) if dbt_cdc._is_building()
                 else dbt_cdc._window_before_a_run(window) %}
         {% endif %}
         {% if window.to_lsn %}
-            {% do cache.update(
-                plans=dbt_cdc._plan_instances(window, enters_new=not dbt_cdc._is_building()).plans) %}
+            {% do dbt_cdc._plan_instances(window, enters_new=not dbt_cdc._is_building()) %}
             {% do window.update(versions=dbt_cdc._window_versions(window)) %}
             {% do dbt_cdc._enter_phase(3) %}
         {% endif %}
@@ -30,16 +29,16 @@
     {% if 'window_to_scan' not in cache %}
         {% set is_readable = execute and not flags.EMPTY and not dbt_cdc._is_unit_test()
             and dbt_cdc._participants() and load_cached_relation(dbt_cdc._log_relation()) is not none %}
-        {% do cache.update(window_to_scan=dbt_cdc._find_window_to_scan() if is_readable
-            else dbt_cdc._no_window()) %}
+        {% if is_readable %}
+            {% set state = dbt_cdc._published_state() %}
+            {% set window = dbt_cdc._with_state(dbt_cdc._find_work(state.scanned_lsn), state) %}
+        {% else %}
+            {% set zero = dbt_cdc._zero_lsn() %}
+            {% set window = {'previous_lsn': zero, 'to_lsn': none, 'floor_lsn': zero, 'published': []} %}
+        {% endif %}
+        {% do cache.update(window_to_scan=window) %}
     {% endif %}
     {% do return(cache.window_to_scan) %}
-{% endmacro %}
-
-
-{% macro _find_window_to_scan() %}
-    {% set state = dbt_cdc._published_state() %}
-    {% do return(dbt_cdc._with_state(dbt_cdc._find_work(state.scanned_lsn), state)) %}
 {% endmacro %}
 
 
@@ -50,19 +49,6 @@
         ended=dbt_cdc._ended_instances(state),
         abandoned=state.intervals.keys() | reject('in', dbt_cdc._capture_instances().keys()) | sort
     )) %}
-{% endmacro %}
-
-
-{% macro _no_window() %}
-    {% do return({
-        'previous_lsn': dbt_cdc._zero_lsn(), 'to_lsn': none, 'floor_lsn': dbt_cdc._zero_lsn(),
-        'published': [],
-    }) %}
-{% endmacro %}
-
-
-{% macro _nothing_open(window) %}
-    {% do return(dict(window, to_lsn=none, is_missing=true)) %}
 {% endmacro %}
 
 

@@ -105,25 +105,15 @@
 {#- Neither end ever moves back: a run that others have overtaken leaves their view as it is, and reads
     again what the tables hold. -#}
 {% macro _replace_view_sql(intervals, scanned_lsn, high_end) -%}
-    {%- set view = dbt_cdc._validity_intervals() -%}
-    {%- set replace = dbt_cdc._validity_intervals_sql(intervals, scanned_lsn) -%}
-    {%- if load_cached_relation(view) is none or not var('cdc_sql_scripting', true) -%}
-{{ replace }}
-    {%- else -%}
-begin
-    if not exists (
-        select 1 from {{ view }}
-        where
-            scanned_lsn > '{{ scanned_lsn }}'
-            or high_end > '{{ high_end or '' }}'
-            {%- if intervals %}
-            or low_end > {{ dbt_cdc._indent(dbt_cdc._low_end_of(intervals), 16) }}
-            {%- endif %}
-    ) then
-        {{ dbt_cdc._indent(replace, 8) }};
-    end if;
-end
-    {%- endif -%}
+    {%- set is_further -%}
+scanned_lsn > '{{ scanned_lsn }}'
+or high_end > '{{ high_end or '' }}'
+        {%- if intervals %}
+or low_end > {{ dbt_cdc._indent(dbt_cdc._low_end_of(intervals), 4) }}
+        {%- endif %}
+    {%- endset -%}
+{{ dbt_cdc._unless_overtaken(
+    dbt_cdc._validity_intervals(), is_further, dbt_cdc._validity_intervals_sql(intervals, scanned_lsn)) }}
 {%- endmacro %}
 
 

@@ -10,8 +10,6 @@
         {%- do dbt_cdc._file_format() %}
         {%- set window = dbt_cdc.scan_window() %}
 {{ dbt_cdc._tracked_rows(tracked, window, log) }}
-    {%- else -%}
-select 1 as placeholder
     {%- endif %}
 {%- endmacro %}
 

@@ -10,7 +10,6 @@
     )
     {%- else -%}
     {%- do dbt_cdc._depend_on_tracked_table(table) -%}
-    (select 1 as placeholder)
     {%- endif -%}
 {%- endmacro %}
 

@@ -10,12 +10,18 @@
             select commit_ts, xdes_id, commit_lsn, commit_time
             from ({{ dbt_cdc._indent(dbt_cdc._versions_sql(window), 12) }})
         {% endset %}
-        {% do run_query(dbt_cdc._insert_once(
-            target, rows,
-            'not exists (select 1 from ' ~ target ~ ' where commit_ts > ' ~ window.versions.base ~ ')'
-        )) %}
+        {% set read = dbt_cdc._write_and_fetch(
+            dbt_cdc._insert_once(
+                target, rows,
+                'not exists (select 1 from ' ~ target ~ ' where commit_ts > ' ~ window.versions.base ~ ')'
+            ),
+            dbt_cdc._read_tracking_sql(window.to_lsn)
+        ) %}
         {% do dbt_cdc._begin_after_truncates(window.versions.truncated) %}
-        {% do dbt_cdc._publish_tracking_versions(window.to_lsn) %}
+        {% do dbt_cdc._publish_tracking_versions(
+            window.to_lsn,
+            window.versions.published if var('cdc_sql_scripting', true) else none,
+            dbt_cdc._tracking_of(read) if not window.versions.truncated else none) %}
     {% endif %}
 {% endmacro %}
 
@@ -54,42 +60,35 @@
 {% endmacro %}
 
 
-{#- Replaces the view from the tables, and again until it shows what they hold: a cleanup or another
-    run may have moved them in between. No end in it moves back. -#}
-{% macro _publish_tracking_versions(scanned_lsn) %}
-    {% set view, shown = dbt_cdc._tracking_versions(), {} %}
+{#- Replaces the view from the tables, until it shows what they hold: a cleanup or another run may move them
+    in between. No end in it moves back. `shown` is what was published, `read` what the tables hold, where
+    that is known; after a write both are read again, with it in one statement. -#}
+{% macro _publish_tracking_versions(scanned_lsn, shown=none, read=none) %}
+    {% set view = dbt_cdc._tracking_versions() %}
+    {% set now = {'shown': shown or dbt_cdc._tracking_state(), 'read': read} %}
     {% for attempt in range(5) %}
-        {% if not shown.is_settled %}
-            {% set state = dbt_cdc._tracking_state() %}
-            {% set last_lsn = [scanned_lsn, state.scanned_lsn] | max %}
-            {% set read = dbt_cdc._read_tracking(last_lsn) %}
+        {% if not now.is_settled %}
+            {% set last_lsn = [scanned_lsn, now.shown.scanned_lsn] | max %}
+            {% set read = now.read or dbt_cdc._read_tracking(last_lsn) %}
             {% set versions = {
-                'current_version': [read.version, state.current_version or 0] | max,
+                'current_version': [read.version, now.shown.current_version or 0] | max,
                 'scanned_lsn': last_lsn,
                 'min_valid_versions': dbt_cdc._min_valid_versions(read.tables),
+                'is_shown': true,
             } %}
-            {% do shown.update(is_settled=(versions == shown.versions)) %}
-            {% if not shown.is_settled %}
-                {% do run_query(dbt_cdc._unless_overtaken(
-                    view, last_lsn, dbt_cdc._tracking_versions_sql(**versions))) %}
-                {% do shown.update(versions=versions) %}
+            {% do now.update(is_settled=(versions == now.shown)) %}
+            {% if not now.is_settled %}
+                {% set replace = dbt_cdc._unless_overtaken(
+                    view, "scanned_lsn > '" ~ last_lsn ~ "'", dbt_cdc._tracking_versions_sql(
+                        versions.current_version, last_lsn, versions.min_valid_versions)) %}
+                {% set rows = dbt_cdc._write_and_fetch(
+                    replace, dbt_cdc._read_tracking_sql(last_lsn, dbt_cdc._shown_tracking_sql())) %}
+                {% do adapter.cache_added(view) %}
+                {% do now.update(shown=dbt_cdc._shown_of(rows[0]), read=dbt_cdc._tracking_of(rows)) %}
             {% endif %}
         {% endif %}
     {% endfor %}
 {% endmacro %}
-
-
-{% macro _unless_overtaken(view, scanned_lsn, replace) -%}
-    {%- if var('cdc_sql_scripting', true) -%}
-    begin
-        if not exists (select 1 from {{ view }} where scanned_lsn > '{{ scanned_lsn }}') then
-            {{ dbt_cdc._indent(replace, 12) }};
-        end if;
-    end
-    {%- else -%}
-    {{ replace }}
-    {%- endif -%}
-{%- endmacro %}
 
 
 {#- One row, so that Spark takes its values for literals while it plans a query. -#}

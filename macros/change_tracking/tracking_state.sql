@@ -4,16 +4,7 @@
 {% macro _tracking_state() %}
     {% set view = dbt_cdc._tracking_versions() %}
     {% if load_cached_relation(view) is not none %}
-        {% set row = dbt_cdc._fetch(
-            'select current_version, scanned_lsn, to_json(min_valid_versions) as min_valid_versions from '
-            ~ view
-        )[0] %}
-        {% do return({
-            'current_version': row.current_version | int if row.current_version is not none else none,
-            'scanned_lsn': row.scanned_lsn,
-            'min_valid_versions': fromjson(row.min_valid_versions),
-            'is_shown': true,
-        }) %}
+        {% do return(dbt_cdc._shown_of(dbt_cdc._fetch(dbt_cdc._shown_tracking_sql())[0])) %}
     {% elif dbt_cdc._has_state('syscommittab') %}
         {% set row = dbt_cdc._fetch(
             'select max(commit_ts) as commit_ts, max(commit_lsn) as commit_lsn from '
@@ -34,6 +25,22 @@
 {% endmacro %}
 
 
+{% macro _shown_tracking_sql() -%}
+    select current_version, scanned_lsn, to_json(min_valid_versions) as min_valid_versions
+    from {{ dbt_cdc._tracking_versions() }}
+{%- endmacro %}
+
+
+{% macro _shown_of(row) %}
+    {% do return({
+        'current_version': row.current_version | int if row.current_version is not none else none,
+        'scanned_lsn': row.scanned_lsn,
+        'min_valid_versions': fromjson(row.min_valid_versions),
+        'is_shown': true,
+    }) %}
+{% endmacro %}
+
+
 {% macro _tracking_versions() %}
     {% do return(dbt_cdc._validity_intervals().incorporate(
         path={'identifier': 'change_tracking_versions'}, type='view')) %}
@@ -41,30 +48,51 @@
 
 
 {#- What change_tracking_tables holds, and the last version at or before an LSN: {tables: {name of
-    the side table: row}, version}. Where a cleanup has taken the transactions up to the LSN, the
-    first one that it has left tells. -#}
+    the side table: row}, version}. -#}
 {% macro _read_tracking(lsn) %}
+    {% do return(dbt_cdc._tracking_of(dbt_cdc._fetch(dbt_cdc._read_tracking_sql(lsn)))) %}
+{% endmacro %}
+
+
+{#- Where a cleanup has taken the transactions up to the LSN, the first one that it has left tells the version.
+    Each row may have what one more query of one row gives. -#}
+{% macro _read_tracking_sql(lsn, beside=none) -%}
+    select
+        tables.*,
+        to_json(tables.primary_key) as key_json,
+        to_json(tables.columns) as columns_json,
+        last.version
+        {{- ',\n        beside.*' if beside }}
+    from (
+        select
+            coalesce(
+                max(case when commit_lsn <= '{{ lsn }}' then commit_ts end), min(commit_ts) - 1, 0
+            ) as version
+        from {{ dbt_cdc._state_relation('syscommittab') }}
+    ) as last
+    {%- if beside %}
+    cross join (
+        {{ dbt_cdc._indent(beside, 8) }}
+    ) as beside
+    {%- endif %}
+    left join {{ dbt_cdc._state_relation('change_tracking_tables') }} as tables on true
+    order by tables.source_schema, tables.source_name
+{%- endmacro %}
+
+
+{% macro _tracking_of(rows) %}
     {% set table = dbt_cdc._state_relation('change_tracking_tables') %}
     {% set declared = dbt_cdc._tracked_tables() %}
-    {% set read = {'tables': {}} %}
-    {% for row in dbt_cdc._fetch(
-        "select tables.*, to_json(primary_key) as key_json, to_json(columns) as columns_json, version "
-        ~ "from (select coalesce(max(case when commit_lsn <= '" ~ lsn ~ "' then commit_ts end), "
-        ~ 'min(commit_ts) - 1, 0) as version from ' ~ dbt_cdc._state_relation('syscommittab')
-        ~ ') left join ' ~ table ~ ' as tables on true order by source_schema, source_name'
-    ) %}
-        {% do read.update(version=row.version | int) %}
-        {% if row.source_name is not none %}
-            {% set name = 'change_tracking_'
-                ~ dbt_cdc._tracking_suffix(row.source_schema, row.source_name) %}
-            {% do read.tables.update({name: dict(
-                row, name=name, table=row.source_schema ~ '.' ~ row.source_name,
-                key=(row.source_schema ~ '.' ~ row.source_name) | lower,
-                primary_key=fromjson(row.key_json), columns=fromjson(row.columns_json),
-                relation=declared[name].relation if name in declared
-                    else table.incorporate(path={'identifier': name})
-            )}) %}
-        {% endif %}
+    {% set read = {'tables': {}, 'version': rows[0].version | int} %}
+    {% for row in rows if row.source_name is not none %}
+        {% set name = 'change_tracking_' ~ dbt_cdc._tracking_suffix(row.source_schema, row.source_name) %}
+        {% do read.tables.update({name: dict(
+            row, name=name, table=row.source_schema ~ '.' ~ row.source_name,
+            key=(row.source_schema ~ '.' ~ row.source_name) | lower,
+            primary_key=fromjson(row.key_json), columns=fromjson(row.columns_json),
+            relation=declared[name].relation if name in declared
+                else table.incorporate(path={'identifier': name})
+        )}) %}
     {% endfor %}
     {% do return(read) %}
 {% endmacro %}

@@ -37,10 +37,7 @@
     {% endfor %}
     {% set names = of_table | map(attribute='capture_instance') | list %}
     {% if not of_table %}
-        {% do dbt_cdc.raise_cdc_error(
-            22985, 'table ' ~ source_schema ~ '.' ~ source_name ~ ' is not captured',
-            'dbt run-operation help_change_data_capture shows what is'
-        ) %}
+        {% do dbt_cdc._raise_not_captured(source_schema ~ '.' ~ source_name) %}
     {% elif capture_instance | lower != 'all'
         and capture_instance | lower not in names | map('lower') | list %}
         {% do dbt_cdc.raise_cdc_error(

@@ -52,3 +52,11 @@
         {{ dbt_cdc._literal(dbt_cdc._advice(advice or dbt_cdc._bad_record_advice())) }}
     )
 {%- endmacro %}
+
+
+{% macro _raise_not_captured(table) %}
+    {% do dbt_cdc.raise_cdc_error(
+        22985, 'table ' ~ table ~ ' is not captured',
+        'dbt run-operation help_change_data_capture shows what is'
+    ) %}
+{% endmacro %}

@@ -38,6 +38,25 @@ where {{ guard }}
 {%- endmacro %}
 
 
+{#- Replaces a view of what is published, unless another run has brought it further: a condition on its
+    rows. Without scripting, or the view, there is no such guard. -#}
+{% macro _unless_overtaken(view, is_further, replace) -%}
+    {%- if load_cached_relation(view) is none or not var('cdc_sql_scripting', true) -%}
+{{ replace }}
+    {%- else -%}
+begin
+    if not exists (
+        select 1 from {{ view }}
+        where
+            {{ dbt_cdc._indent(is_further, 12) }}
+    ) then
+        {{ dbt_cdc._indent(replace, 8) }};
+    end if;
+end
+    {%- endif -%}
+{%- endmacro %}
+
+
 {#- The rows of `query` after `write`: in one statement, or without scripting in two. -#}
 {% macro _write_and_fetch(write, query) %}
     {% if not var('cdc_sql_scripting', true) %}
@@ -57,11 +76,7 @@ where {{ guard }}
     {% if not is_script %}
         {% do return(dbt_cdc._fetch(query)) %}
     {% endif %}
-    {% set rows = [] %}
-    {% for row in load_result('main').table.rows %}
-        {% do rows.append(row.dict()) %}
-    {% endfor %}
-    {% do return(rows) %}
+    {% do return(dbt_cdc._dictionaries(load_result('main').table)) %}
 {% endmacro %}
 
 

@@ -63,8 +63,13 @@
 
 {#- Rows of a small query as dictionaries; times as text. -#}
 {% macro _fetch(query) %}
+    {% do return(dbt_cdc._dictionaries(run_query(query))) %}
+{% endmacro %}
+
+
+{% macro _dictionaries(table) %}
     {% set rows = [] %}
-    {% for row in run_query(query).rows %}
+    {% for row in table.rows %}
         {% do rows.append(row.dict()) %}
     {% endfor %}
     {% do return(rows) %}

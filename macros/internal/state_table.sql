@@ -1,7 +1,7 @@
 {#- The body of a metadata model: an empty table of the columns that its YAML lists. -#}
 {% macro state_table() -%}
     {{ config(materialized='state_table', full_refresh=false) }}
-    {{- dbt_cdc._no_rows() if execute else 'select 1 as placeholder' }}
+    {{- dbt_cdc._no_rows() if execute }}
 {%- endmacro %}
 
 

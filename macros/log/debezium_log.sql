@@ -51,17 +51,17 @@ where not exists (
 {#- Refuses what the adapter does not know, naming what it knows. -#}
 {% macro _debezium_check_arguments(connector, types, before_images) %}
     {% if connector != 'postgresql' %}
-        {% do exceptions.raise_compiler_error(
-            "debezium_log: connector '" ~ connector ~ "' is not supported; supported: 'postgresql'"
+        {% do dbt_cdc.raise_cdc_error(
+            22963, "debezium_log: connector '" ~ connector ~ "' is not supported", "give 'postgresql'"
         ) %}
     {% endif %}
     {% do dbt_cdc._debezium_check_tables('types', types) %}
     {% do dbt_cdc._debezium_check_tables('before_images', before_images) %}
     {% for table, columns in (types or {}).items() %}
         {% if columns is not mapping %}
-            {% do exceptions.raise_compiler_error(
-                "debezium_log: types['" ~ table ~ "'] is '" ~ columns
-                ~ "'; give column names and their encodings, e.g. {'birth': 'date'}"
+            {% do dbt_cdc.raise_cdc_error(
+                22963, "debezium_log: types['" ~ table ~ "'] is '" ~ columns ~ "'",
+                "give column names and their encodings, e.g. {'birth': 'date'}"
             ) %}
         {% endif %}
         {% for column, source_type in columns.items() %}
@@ -69,8 +69,9 @@ where not exists (
         {% endfor %}
     {% endfor %}
     {% for table, content in (before_images or {}).items() if content != 'key' %}
-        {% do exceptions.raise_compiler_error(
-            "debezium_log: before_images['" ~ table ~ "'] is '" ~ content ~ "'; allowed: 'key'"
+        {% do dbt_cdc.raise_cdc_error(
+            22963, "debezium_log: before_images['" ~ table ~ "'] is '" ~ content ~ "'",
+            "give 'key', or leave a table with whole before images out"
         ) %}
     {% endfor %}
 {% endmacro %}
@@ -79,9 +80,11 @@ where not exists (
 {#- Refuses to append to a log of decoded values. -#}
 {% macro _debezium_check_log(log) %}
     {% if 'encodings' not in adapter.get_columns_in_relation(log) | map(attribute='name') %}
-        {% do exceptions.raise_compiler_error(
-            'debezium_log: ' ~ log ~ ' has no column encodings, so an older version has written it: once all of it '
-            ~ 'is captured, write it anew out of the events: dbt run --full-refresh --select ' ~ log.identifier
+        {% do dbt_cdc.raise_cdc_error(
+            22901,
+            'debezium_log: ' ~ log ~ ' has no column encodings, so an older version has written it',
+            'once all of it is captured, write it anew out of the events: dbt run --full-refresh --select '
+            ~ log.identifier
         ) %}
     {% endif %}
 {% endmacro %}
@@ -89,13 +92,15 @@ where not exists (
 
 {% macro _debezium_check_tables(argument, tables) %}
     {% if tables is not none and tables is not mapping %}
-        {% do exceptions.raise_compiler_error(
-            'debezium_log: ' ~ argument ~ " is not a dictionary by 'schema.table'"
+        {% do dbt_cdc.raise_cdc_error(
+            22963, 'debezium_log: ' ~ argument ~ " is '" ~ tables ~ "'",
+            "give a dictionary by table names, 'schema.table'"
         ) %}
     {% endif %}
     {% for table in tables or {} if '.' not in table | string %}
-        {% do exceptions.raise_compiler_error(
-            'debezium_log: ' ~ argument ~ " names '" ~ table ~ "'; tables are named 'schema.table'"
+        {% do dbt_cdc.raise_cdc_error(
+            22963, 'debezium_log: ' ~ argument ~ " names '" ~ table ~ "'",
+            "tables are named 'schema.table'"
         ) %}
     {% endfor %}
 {% endmacro %}

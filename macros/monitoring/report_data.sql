@@ -29,11 +29,7 @@
 
 {#- The rows of a query, in any order. As JSON, numbers and arrays are the same from any target. -#}
 {% macro _report_rows(query) %}
-    {% set packed -%}
-    select to_json(collect_list(struct(*)), map('ignoreNullFields', 'false')) as packed
-    from ({{ query }}) as answer
-    {%- endset %}
-    {% do return(fromjson(dbt_cdc._fetch(packed)[0].packed)) %}
+    {% do return(fromjson(run_query(dbt_cdc._as_json(query)).rows[0][0])) %}
 {% endmacro %}
 
 

@@ -5,7 +5,6 @@
     {%- if not execute -%}
         {#- any of the listed change tables may be the table's -#}
         {%- do dbt_cdc._depend_on_instances(dbt_cdc._listed('cdc_capture_instances')) -%}
-    (select 1 as placeholder)
     {%- else -%}
         {%- set parts = dbt_cdc._parts_of_window(source_schema, source_name, from_lsn, to_lsn) -%}
         {%- set columns = dbt_cdc._columns_across(parts.instances) -%}
@@ -39,10 +38,7 @@
         {% do found.append(registered) %}
     {% endfor %}
     {% if not found %}
-        {% do dbt_cdc.raise_cdc_error(
-            22985, 'table ' ~ source_schema ~ '.' ~ source_name ~ ' is not captured',
-            'dbt run-operation help_change_data_capture shows what is'
-        ) %}
+        {% do dbt_cdc._raise_not_captured(source_schema ~ '.' ~ source_name) %}
     {% endif %}
     {% set instances = dbt_cdc._old_and_new(found) | reverse | list %}
     {% set hand_over = instances[0].start_lsn %}

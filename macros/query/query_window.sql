@@ -22,11 +22,11 @@
 {% endmacro %}
 
 
-{#- A window without its ends; while dbt parses, one that only tells what is read. -#}
+{#- A window without its ends. While dbt parses it is empty, for only what is read counts then. -#}
 {% macro _new_window(function, capture_instance) %}
     {% if not execute %}
         {% do dbt_cdc._depend_on_instances([capture_instance]) %}
-        {% do return(dbt_cdc._placeholder_window()) %}
+        {% do return({}) %}
     {% endif %}
     {% set instance = dbt_cdc._find_instance(capture_instance) %}
     {% set mapping = dbt_cdc._mapping_to_read(instance.name) %}
@@ -92,15 +92,6 @@
         'is_partial': instance.before_image == 'partial',
         'options': ['all', 'all with mask', 'all with merge'] if is_net
             else ['all', 'all update old'],
-    }) %}
-{% endmacro %}
-
-
-{% macro _placeholder_window() %}
-    {% do return({
-        'function': '', 'capture_instance': '', 'relation': '', 'mapping': '', 'columns': [], 'key': ['1'], 'is_partial': false,
-        'options': [], 'from_lsn': "''", 'to_lsn': "''", 'option': 'all', 'option_sql': none,
-        'start_time': 'null', 'end_time': 'null', 'listed_columns': [], 'flagged_columns': [],
     }) %}
 {% endmacro %}
 

@@ -182,7 +182,7 @@ def answers() -> dict[str, Answer]:
         r"from \S*job_requests\b": [],
         r"from \S*change_tracking_versions": [no_versions],
         r"from \S*change_tracking_databases": [],
-        r"^select tables\.\*.* from \S*syscommittab": tracked(),
+        r"^select\s+tables\.\*.* from \S*syscommittab": tracked(),
         r"change\.operation = 'TRUNCATE'": [],
         r"^select max\(lsn\) as last_lsn": last_records,
         r"^select after_image from": [{"after_image": json.dumps(DDL_COLUMNS)}],

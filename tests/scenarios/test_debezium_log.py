@@ -475,10 +475,18 @@ def test_events_that_can_not_be_read(read, value, message):
 
 def test_arguments_are_checked(make_project):
     wrong = {
-        "connector": ("connector='oracle'", "supported: 'postgresql'"),
+        "connector": (
+            "connector='oracle'",
+            "not supported: give 'postgresql' (dbt_cdc",
+        ),
         "encoding": ("types={'public.t': {'a': 'money'}}", "one of decimal(p,s), decimal"),
-        "tables": ("types={'t': {'a': 'date'}}", "'schema.table'"),
-        "before": ("before_images={'public.t': 'all'}", "allowed: 'key'"),
+        "tables": (
+            "types={'t': {'a': 'date'}}",
+            "names 't': tables are named 'schema.table'",
+        ),
+        "list": ("types=['public.t']", "types is '['public.t']': give a dictionary by table names"),
+        "columns": ("types={'public.t': 'date'}", "types['public.t'] is 'date': give column names"),
+        "before": ("before_images={'public.t': 'all'}", "is 'all': give 'key', or leave a table"),
     }
     project = make_project(models={"sources.yml": SOURCE})
     for arguments, message in wrong.values():
@@ -486,3 +494,4 @@ def test_arguments_are_checked(make_project):
         project.write("models/log.sql", body)
         result = project.dbt("parse")
         assert not result.success and message in result.output
+        assert "CDC 22963: " in result.output
