@@ -1,17 +1,64 @@
-"""Writes the two files of a capture instance into the project, as `enable_table` prints them.
+"""Writes the two files of a capture instance into the project, as `enable_table` prints them, and
+adds its name to the list of those that are published together.
 
     enable_table.py '{source_schema: dbo, source_name: orders, index_columns: id}'
         [--folder models/cdc] [--project-dir DIR] [options of dbt, as --target]
 
-A file that is there already stays as it is, and the other one is not written either.
+A file that is there already stays as it is, and the other one is not written either. A list that
+is not to be found, or not to be edited for certain, is left alone: the line to add is printed.
 """
 
 from __future__ import annotations
 
+import copy
+import json
 import re
 import sys
+from typing import Any
 
-from model_files import printed_files, refuse_to_overwrite, write
+import yaml
+from model_files import PROJECT, printed_files, refuse_to_overwrite, write
+
+LIST = "cdc_capture_instances"
+INLINE = rf"""({LIST}["']?\s*:\s*\[)([^\]#]*?)(,?\s*\])"""
+BLOCK = (
+    rf"""({LIST}["']?\s*:[ \t]*(?:#.*)?\n(?:[ \t]*(?:-[ \t].*|#.*)?\n)*([ \t]*)-[ \t].*)(\n|\Z)"""
+)
+
+
+def lists_of(settings: Any) -> list[list[Any]]:
+    """All lists of that name in the project's variables."""
+    if not isinstance(settings, dict):
+        return []
+    own = [settings[LIST]] if isinstance(settings.get(LIST), list) else []
+    return own + [found for value in settings.values() for found in lists_of(value)]
+
+
+def with_listed(project: str, name: str) -> str | None:
+    """The text of dbt_project.yml with one more capture instance in its list; None where that
+    cannot be said to be the only thing that changes."""
+    found = [match for pattern in (INLINE, BLOCK) for match in re.finditer(pattern, project)]
+    if len(found) != 1:
+        return None
+    (place,) = found
+    is_bare = yaml.safe_load(name) == name and '"' not in place[0]
+    item = name if is_bare else json.dumps(name)
+    if place.re.pattern == BLOCK:
+        longer = f"{place[1]}\n{place[2]}- {item}{place[3]}"
+    else:
+        longer = (
+            f"{place[1]}{place[2]}{', ' if place[2].strip() else ''}{item}{place[3].lstrip(',')}"
+        )
+    text = project[: place.start()] + longer + project[place.end() :]
+    try:
+        before, after = yaml.safe_load(project), yaml.safe_load(text)
+    except yaml.YAMLError:
+        return None
+    wanted = copy.deepcopy(before)
+    lists = lists_of(wanted.get("vars"))
+    for names in lists:
+        names.append(name)
+    return text if len(lists) == 1 and after == wanted else None
 
 
 def main() -> int:
@@ -21,7 +68,12 @@ def main() -> int:
         sys.exit("enable_table: leave the argument file out: both files are written")
     refuse_to_overwrite("enable_table", files, may_repeat=False)
     write(files)
-    print("\n".join(x.strip() for x in lines if re.match(r"\s*# dbt_project|CDC \d", x)))
+    name = min(file.stem for file in files).removesuffix("_ct")
+    project = with_listed(PROJECT.read_text("utf-8"), name) if PROJECT.exists() else None
+    if project:
+        write({PROJECT: project})
+    wanted = r"CDC \d" if project else r"\s*# dbt_project|CDC \d"
+    print("\n".join(x.strip() for x in lines if re.match(wanted, x)))
     return 0
 
 

@@ -11,11 +11,9 @@ from __future__ import annotations
 import re
 import sys
 import textwrap
-from pathlib import Path
 
-from model_files import printed_files, refuse_to_overwrite, write
+from model_files import PROJECT, printed_files, refuse_to_overwrite, write
 
-PROJECT = Path("dbt_project.yml")
 NEXT, VARIABLES = "cdc: next: ", "# dbt_project.yml\n"
 
 

@@ -8,8 +8,10 @@ import re
 import sys
 from pathlib import Path
 
+import yaml
 from dbt_commands import Dbt, problem
 
+PROJECT = Path("dbt_project.yml")
 FILE = r"^(?:--|#) models/([\w-]+\.(?:sql|yml))\n(.*?)(?=\n\n(?:--|#) models/|\Z)"
 
 
@@ -18,7 +20,7 @@ def printed_files(operation: str, description: str) -> tuple[dict[Path, str], li
     belong, and all that was said; changes into the project's folder. Ends with what went wrong."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("arguments", help=f"those of the run-operation {operation}, in YAML")
-    parser.add_argument("--folder", default="models", help="where to (%(default)s)")
+    parser.add_argument("--folder", help="where to (the first of the project's model-paths)")
     parser.add_argument("--project-dir", default=".", help="the dbt project (here)")
     options, dbt_options = parser.parse_known_args()
     os.chdir(options.project_dir)
@@ -27,13 +29,22 @@ def printed_files(operation: str, description: str) -> tuple[dict[Path, str], li
     if not result.success:
         sys.exit(f"{operation}: {problem(lines)}")
     found = [part for line in lines for part in re.findall(FILE, line, re.M | re.S)]
-    return {Path(options.folder) / name: text.rstrip("\n") + "\n" for name, text in found}, lines
+    folder = Path(options.folder or model_paths()[0])
+    return {folder / name: text.rstrip("\n") + "\n" for name, text in found}, lines
+
+
+def model_paths() -> list[str]:
+    """The folders of the project in this folder that have its models."""
+    project = PROJECT.read_text(encoding="utf-8") if PROJECT.exists() else ""
+    return (yaml.safe_load(project) or {}).get("model-paths") or ["models"]
 
 
 def refuse_to_overwrite(operation: str, files: dict[Path, str], *, may_repeat: bool) -> None:
     """Ends if one of the files is there, in any folder of models; one with the same text, in its
     own place, is none where the command `may_repeat` what it has done."""
-    models = [path for path in Path("models").rglob("*") if path.is_file()]
+    models = [
+        path for folder in model_paths() for path in Path(folder).rglob("*") if path.is_file()
+    ]
     there = [
         str(path)
         for path in sorted({*models, *(file for file in files if file.exists())})

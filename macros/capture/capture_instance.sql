@@ -34,9 +34,17 @@
 
 
 {#- What the names of an instance's change table, model and functions have for its own: Spark's catalogs take
-    letters, digits and _ only, SQL Server's instance may be called dbo_Order Details. -#}
+    letters, digits and _ only, SQL Server's instance may be called dbo_Order Details. Of letters beyond ASCII
+    nothing is left, so that a part of a hash tells dbo_订单 and dbo_产品 apart, within 100 characters. -#}
 {% macro _object_name(capture_instance) %}
-    {% do return(modules.re.sub('[^a-z0-9_]', '_', capture_instance | lower)) %}
+    {% set name = capture_instance | lower %}
+    {% set plain = dbt_cdc._plain_name(name) %}
+    {% do return(plain if modules.re.fullmatch('[\\x00-\\x7f]*', name) else plain[:91] ~ '_' ~ local_md5(name)[:8]) %}
+{% endmacro %}
+
+
+{% macro _plain_name(name) %}
+    {% do return(modules.re.sub('[^a-z0-9_]', '_', name | lower)) %}
 {% endmacro %}
 
 

@@ -12,7 +12,10 @@
     {% endif %}
     {% set names = [] %}
     {% for name in listed %}
-        {% do names.append(dbt_cdc._object_name(name | string)) %}
+        {% do names.append(
+            dbt_cdc._object_name(name | string) if variable == 'cdc_capture_instances'
+            else dbt_cdc._plain_name(name | string)
+        ) %}
     {% endfor %}
     {% do return(names) %}
 {% endmacro %}

@@ -49,13 +49,22 @@
 
 
 {#- A new instance is granted to its role before anything of it is published, so that a role that is not there
-    is an error in time; and again where its functions were replaced. -#}
+    is an error in time; and again where its functions were replaced. What is shared was replaced with them, so
+    that all roles get it again. -#}
 {% macro _grant_to_roles(instances) %}
-    {% for instance in instances if instance.role_name and dbt_cdc._role_gating() == 'grant' %}
-        {% for privilege, what in dbt_cdc._gated_by_role(instance) + dbt_cdc._shared_by_roles() %}
-            {% do run_query(get_grant_sql(what, privilege, [instance.role_name])) %}
+    {% if dbt_cdc._role_gating() == 'grant' %}
+        {% for instance in instances if instance.role_name %}
+            {% for privilege, what in dbt_cdc._gated_by_role(instance) %}
+                {% do run_query(get_grant_sql(what, privilege, [instance.role_name])) %}
+            {% endfor %}
         {% endfor %}
-    {% endfor %}
+        {% set shared = dbt_cdc._shared_by_roles() %}
+        {% for role in dbt_cdc._capture_instances().values() | map(attribute='role_name') | select | unique %}
+            {% for privilege, what in shared %}
+                {% do run_query(get_grant_sql(what, privilege, [role])) %}
+            {% endfor %}
+        {% endfor %}
+    {% endif %}
 {% endmacro %}
 
 

@@ -31,7 +31,7 @@
 
 {#- <schema>_<table> in lower case, with letters, digits and _ only. -#}
 {% macro _tracking_suffix(source_schema, source_name) %}
-    {% do return(modules.re.sub('[^a-z0-9_]', '_', (source_schema ~ '_' ~ source_name) | lower)) %}
+    {% do return(dbt_cdc._plain_name(source_schema ~ '_' ~ source_name)) %}
 {% endmacro %}
 
 

@@ -27,7 +27,7 @@
             ~ column.note ~ '; if it is not, say so by types') if (column.note or '').startswith('guessed') %}
     {% endfor %}
     {% do return({
-        'name': instance | lower ~ '_ct', 'columns': columns, 'config': {'meta': {'cdc': meta}}, 'origin': source.origin,
+        'name': dbt_cdc._object_name(instance) ~ '_ct', 'columns': columns, 'config': {'meta': {'cdc': meta}}, 'origin': source.origin,
     }) %}
 {% endmacro %}
 

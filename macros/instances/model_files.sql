@@ -20,12 +20,8 @@
     {% set lines = ['version: 2', '', 'models:', '  - name: ' ~ node.name, '    config:', '      meta:',
         '        cdc:'] %}
     {% for key, value in node.config.meta.cdc.items() %}
-        {% set names = [] %}
-        {% for name in (value if key == 'index_columns' else []) %}
-            {% do names.append(dbt_cdc._yaml_text(name)) %}
-        {% endfor %}
         {% do lines.append('          ' ~ key ~ ': ' ~ (
-            '[' ~ names | join(', ') ~ ']' if key == 'index_columns'
+            dbt_cdc._yaml_list(value) if key == 'index_columns'
             else dbt_cdc._yaml_text(value) if value is string else value | string | lower
         )) %}
     {% endfor %}
@@ -60,4 +56,13 @@
         {% do return(tojson(text)) %}
     {% endif %}
     {% do return("'" ~ text.replace("'", "''") ~ "'") %}
+{% endmacro %}
+
+
+{% macro _yaml_list(texts) %}
+    {% set items = [] %}
+    {% for text in texts %}
+        {% do items.append(dbt_cdc._yaml_text(text)) %}
+    {% endfor %}
+    {% do return('[' ~ items | join(', ') ~ ']') %}
 {% endmacro %}

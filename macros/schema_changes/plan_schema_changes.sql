@@ -92,7 +92,7 @@
     {% for name in columns if change.columns and name | lower not in present %}
         {% if name | lower in renamed %}
             {% do return({'number': 4928, 'text': "captured column '" ~ name
-                ~ "' was renamed to '" ~ renamed[name | lower] ~ "'"}) %}
+                ~ "' was renamed to '" ~ renamed[name | lower] ~ "'", 'renamed': renamed}) %}
         {% elif name in instance.index_columns %}
             {% do return({'number': 22983, 'text': "key column '" ~ name ~ "' was dropped"}) %}
         {% endif %}
@@ -108,27 +108,57 @@
     {% do dbt_cdc.raise_cdc_error(
         problem.number, "capture instance '" ~ instance.name ~ "' cannot follow table "
         ~ instance.table ~ ' from the commit at ' ~ problem.lsn ~ ' on: ' ~ problem.text,
-        dbt_cdc._second_instance_advice(instance)
+        dbt_cdc._second_instance_advice(instance, problem.renamed)
     ) %}
 {% endmacro %}
 
 
-{#- The command that makes a second instance of the table as it is now. -#}
-{% macro _second_instance_advice(instance) %}
-    {% set given, key = [], [] %}
-    {% for name, value in {'source_schema': instance.source_schema, 'source_name': instance.source_name,
-        'capture_instance': instance.name ~ '_2'}.items() %}
-        {% do given.append(name ~ ': ' ~ dbt_cdc._yaml_text(value)) %}
+{#- The command that makes a second instance of the table as it is now, with what the first one has: its key,
+    its role, its choice of columns. `renamed`: {old: new}, in lower case. -#}
+{% macro _second_instance_advice(instance, renamed=none) %}
+    {% set renamed, present = renamed or {}, dbt_cdc._last_listed_columns(instance) %}
+    {% set captured, key, given = [], [], [] %}
+    {% for column in instance.columns or [] %}
+        {% do captured.append(renamed.get(column.name | lower, column.name | lower)) %}
     {% endfor %}
     {% for name in instance.index_columns %}
-        {% do key.append(dbt_cdc._yaml_text(name)) %}
+        {% set now = renamed.get(name | lower, name) %}
+        {% do key.append(dict(zip(present | map('lower'), present)).get(now | lower, now)) %}
     {% endfor %}
-    {% do given.append('index_columns: [' ~ key | join(', ') ~ ']') if key %}
+    {% set chosen = [] %}
+    {% for name in present if name | lower in captured %}
+        {% do chosen.append(name) %}
+    {% endfor %}
+    {% for name, value in {
+        'source_schema': instance.source_schema, 'source_name': instance.source_name,
+        'capture_instance': instance.name ~ '_2', 'index_columns': key,
+        'index_name': instance.index_name if key, 'role_name': instance.role_name,
+        'captured_column_list': chosen if chosen | length < present | length,
+    }.items() if value %}
+        {% do given.append(name ~ ': ' ~ (
+            dbt_cdc._yaml_text(value) if value is string else dbt_cdc._yaml_list(value))) %}
+    {% endfor %}
+    {% do given.append('supports_net_changes: false') if key and instance.supports_net_changes is false %}
     {% do return(
         "make a second instance of it: python dbt_packages/dbt_cdc/scripts/enable_table.py '{"
-        ~ (given | join(', ')).replace("'", "'\\''") ~ "}', and run again: it takes over at that commit, this one ends "
-        ~ 'there and stays readable; until then this window is not published'
+        ~ (given | join(', ')).replace("'", "'\\''") ~ "}', which lists it in cdc_capture_instances of dbt_project.yml "
+        ~ 'or prints the line to add, and run again: it takes over at that commit, this one ends there and stays '
+        ~ 'readable; until then this window is not published'
     ) %}
+{% endmacro %}
+
+
+{#- The names of the table's columns by its last DDL record that has them, else none. -#}
+{% macro _last_listed_columns(instance) %}
+    {% set record = dict(instance, operation='DDL', lsn='') %}
+    {% for row in dbt_cdc._fetch(
+        'select after_image from ' ~ dbt_cdc._log_relation() ~ ' where '
+        ~ dbt_cdc._is_of_table(instance.source_schema, instance.source_name)
+        ~ " and operation = 'DDL' and after_image <> '[]' order by lsn desc limit 1"
+    ) %}
+        {% do return(dbt_cdc._columns_of_record(record, row.after_image) | map(attribute='name') | list) %}
+    {% endfor %}
+    {% do return([]) %}
 {% endmacro %}
 
 

@@ -21,7 +21,8 @@ tables as (
 select
     tables.source_schema,
     tables.source_name,
-    captured.source_name is not null as is_tracked_by_cdc
+    captured.source_name is not null as is_tracked_by_cdc,
+    tables.source_name as name
 from tables
 left join captured
     on

@@ -49,6 +49,15 @@ ASK = """
         {% do print(tojson(dbt_cdc[call[0]](*call[1:]))) %}
     {% endfor %}
 {% endmacro %}
+{% macro persistent_functions(instance, table) %}
+    {% for functions in [
+        dbt_cdc._lsn_functions(), dbt_cdc._mask_functions(), dbt_cdc._version_functions(),
+        dbt_cdc._query_functions(dbt_cdc._find_instance(instance)),
+        dbt_cdc._changetable_functions(dbt_cdc._find_tracked_table(table)),
+    ] %}
+        {% do print(functions | join(' ')) %}
+    {% endfor %}
+{% endmacro %}
 """
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from pathlib import Path
 
 import yaml
 from harness import PACKAGE
+from shop import Shop
 
 DOCS = PACKAGE / "docs"
 
@@ -44,6 +47,37 @@ def test_files_tests_and_reasons_exist() -> None:
             assert anchor in anchors(page), (statement, anchor)
 
 
+def is_soak(file: Path, test: str) -> bool:
+    """Whether a test is left out of `make test`."""
+    module = ast.parse(file.read_text(encoding="utf-8"))
+    marks = [
+        node.value
+        for node in module.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "pytestmark"
+    ]
+    for node in module.body:
+        if isinstance(node, ast.FunctionDef) and node.name == test:
+            marks += node.decorator_list
+    return "pytest.mark.soak" in map(ast.unparse, marks)
+
+
+def test_what_only_a_soak_shows_is_marked() -> None:
+    for statement, _, shown in rows():
+        for file, test, mark in re.findall(r"`([^`]+)::(\w+)`( \(soak\))?", shown):
+            folder = PACKAGE / "tests" / ("" if "/" in file else "scenarios")
+            assert bool(mark) == is_soak(folder / file, test), (statement, test)
+
+
+def test_errors_are_raised_or_said_to_differ() -> None:
+    """Each number of the page is in the code, or where it says why it is not."""
+    paths = [path for folder in ("macros", "seeds") for path in (PACKAGE / folder).rglob("*.*")]
+    paths.append(DOCS / "differences.md")
+    known = " ".join(path.read_text(encoding="utf-8") for path in paths)
+    told = re.findall(r"\b\d{5}\b", " ".join(row[0] for row in rows()))
+    assert len(told) > 20
+    assert not [number for number in told if not re.search(rf"\b{number}\b", known)]
+
+
 # What only this package's own models, hooks and unit tests call.
 OWN = {
     "captured_model", "finish_scan", "log_tables", "publication", "raise_cdc_error", "scan",
@@ -68,3 +102,13 @@ def test_the_table_of_correspondences_is_complete() -> None:
     called = re.findall(r"`(\w+)\(", ours)
     assert len(called) > 40
     assert not [name for name in called if name not in sql]
+
+
+def test_the_persistent_functions_are_in_it_and_no_others(shop: Shop) -> None:
+    table = (DOCS / "correspondences.md").read_text(encoding="utf-8").lower()
+    cells = "".join(re.findall(r"^\|[^|]*\|[^|]*\|([^|]*)\|$", table, re.M))
+    named = set(re.findall(r"`([\w<>]+)\(", cells))
+    made = shop.operation("persistent_functions", instance="dbo_items", table="dbo.items")
+    assert made.success, made.output
+    names = set(re.sub(r"(table_\w+?_)dbo_items", r"\1<schema>_<table>", made.printed).split())
+    assert {name.replace("dbo_items", "<ci>") for name in names} == named

@@ -155,6 +155,16 @@ def test_the_script_writes_both_files_or_none(
     assert (folder / "n_ct.sql").read_text() == "{{ dbt_cdc.change_table() }}\n"
     assert (folder / "n_ct.yml").read_text() == "version: 2\n\nmodels:\n  - name: n_ct\n"
     (folder / "n_ct.sql").unlink()
+    project = tmp_path / "dbt_project.yml"
+    project.write_text("model-paths: [sql]\nvars: {cdc_capture_instances: [a]}\n")
+    with monkeypatch.context() as here:
+        here.setattr(sys, "argv", ["x", "{source_name: n}"])
+        assert script.main() == 0
+    assert (tmp_path / "sql" / "n_ct.sql").exists()
+    assert "cdc_capture_instances: [a, n]}\n" in project.read_text()
+    said = capsys.readouterr().out
+    assert "written: dbt_project.yml" in said and "# dbt_project" not in said
+    project.unlink()
     with pytest.raises(SystemExit, match=r"nothing was written, .* already models/cdc/n_ct.yml$"):
         script.main()
     assert not (folder / "n_ct.sql").exists()
@@ -167,6 +177,43 @@ def test_the_script_writes_both_files_or_none(
 
 
 def test_columns_of_a_ddl_record(shop: Shop) -> None:
+LISTED = [
+    # dbt_project.yml with a, and with n too; none where the line to add is printed
+    ("vars: {x: 1, cdc_capture_instances: [a]}\n", "vars: {x: 1, cdc_capture_instances: [a, n]}\n"),
+    ("vars:\n  cdc_capture_instances: []\n", "vars:\n  cdc_capture_instances: [n]\n"),
+    ("vars:\n  shop:\n    cdc_capture_instances: [\n      a,\n    ]\n",
+     "vars:\n  shop:\n    cdc_capture_instances: [\n      a, n\n    ]\n"),
+    ('{"vars": {"cdc_capture_instances": ["a"]}}',
+     '{"vars": {"cdc_capture_instances": ["a", "n"]}}'),
+    ("vars:\n  cdc_capture_instances:  # x\n    # y\n    - a # z\n\n  other: 1\n",
+     "vars:\n  cdc_capture_instances:  # x\n    # y\n    - a # z\n    - n\n\n  other: 1\n"),
+    ("vars:\n  cdc_capture_instances:\n  - a", "vars:\n  cdc_capture_instances:\n  - a\n  - n"),
+    ("vars:\n  # cdc_capture_instances: [x]\n  cdc_capture_instances: [a]\n", None),
+    ("vars:\n  cdc_capture_instances: &all [a]\n  others: *all\n", None),
+    ("vars:\n  cdc_capture_instances: '[a]'\n", None),
+    ("vars: {other: [a]}\n", None),
+    ("models: {cdc_capture_instances: [a]}\n", None),
+    ("{{ not yaml: [}\ncdc_capture_instances: [a]\n", None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("before", "after"), LISTED)
+def test_the_script_lists_the_instance(
+    monkeypatch: pytest.MonkeyPatch, before: str, after: str | None
+) -> None:
+    """Only where nothing else changes by it."""
+    monkeypatch.syspath_prepend(str(PACKAGE / "scripts"))
+    script: Any = importlib.import_module("enable_table")
+    assert script.with_listed(before, "n") == after
+
+
+def test_a_name_that_yaml_takes_for_a_number_is_quoted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(PACKAGE / "scripts"))
+    script: Any = importlib.import_module("enable_table")
+    listed = script.with_listed("vars: {cdc_capture_instances: [a]}", "123")
+    assert listed == 'vars: {cdc_capture_instances: [a, "123"]}'
+
+
     assert shop.values(("_source_columns", "dbo", "orders"))[0] == {
         "origin": f"the DDL record at {LOW}",
         "columns": [

@@ -218,3 +218,25 @@ def test_a_cleanup_that_is_killed_after_a_delete_has_its_row(story: Story) -> No
     tracking.operation("change_tracking_cleanup")
     story.reference.clean_up(timedelta(minutes=1))
     story.check()
+
+
+def test_a_flush_removes_what_a_killed_cleanup_has_left(story: Story) -> None:
+    tracking = story.tracking
+    story.run([10, 11, 12])
+    with dying_at(lambda sql: "set hardened_cleanup_version" in sql):
+        tracking.project.dbt("run-operation", "change_tracking_cleanup")
+    assert story.settings() == (12, 12)
+    assert story.commits() == [10, 11, 12, 13]
+    for numrows, outputs in (
+        (1, ["1", "2024-05-01", "09:00:00", "10"]),
+        (100, ["2", "2024-05-01", "11:00:00", "12"]),
+    ):
+        shown = tracking.operation("flush_commit_table_on_demand", numrows=numrows).splitlines()
+        assert [line.split() for line in shown[-5:-3]] == [
+            ["deleted_rows", "date_cleanedup", "cleanup_ts"],
+            outputs,
+        ]
+        assert shown[-1] == f"Deleted {outputs[0]} rows from syscommittab."
+    assert story.commits() == [13]
+    story.reference.clean_up(timedelta(minutes=1))
+    story.check()

@@ -282,7 +282,10 @@ def test_jobs(story: tuple[Capture, Writer], monkeypatch: pytest.MonkeyPatch) ->
     result = capture.project.dbt("run-operation", "cleanup")
     assert "CDC 22997: the job 'cleanup' does not exist" in result.output
     shown = operation(capture, "add_job", job_type="cleanup", retention=60)
-    assert "_cleanup  0         0         False       0                60         5000" in shown
+    applied = "5000 (default: 10000000 on Delta)"
+    assert (
+        f"_cleanup  0         0         False       0                60         {applied}" in shown
+    )
 
 
 def test_log_truncation_point(shared: tuple[Capture, Writer]) -> None:

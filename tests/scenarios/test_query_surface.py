@@ -358,6 +358,12 @@ def test_generated_wrappers_are_functions(story: Capture) -> None:
     printed = generated(story, **CHOSEN)
     found = re.findall(r"^-- (fn_\w+)\n(create function \1\(.*?);$", printed, re.M | re.S)
     assert [name for name, _ in found] == ["fn_all_changes_dbo_items", "fn_net_changes_dbo_items"]
+    lists = (
+        f"column_list={CHOSEN['column_list']!r}, update_flag_list={CHOSEN['update_flag_list']!r}"
+    )
+    call = f"generate_wrapper_function('dbo_items', false, {lists})"
+    (returned,) = values(story, [call])
+    assert returned == [{"function_name": n, "create_script": script} for n, script in found]
     end = story.sql("select max(tran_end_time) from {schema}.lsn_time_mapping")[0][0]
     lists = "closed_high_end_point=false, column_list=CHOSEN[0], update_flag_list=['Name']"
     calls = [

@@ -3,9 +3,11 @@ the run-operations around it (semantics 4.2 to 4.4, 6.4, 7; G20 to G24, G28)."""
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
 import shlex
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -16,7 +18,7 @@ import pytest
 import yaml
 from asking import rows
 from capturing import Capture, instance_yaml
-from harness import DbtResult, Project
+from harness import PACKAGE, DbtResult, Project
 from reference.capture import CaptureInstance, capture
 from reference.log import UTC, LogRecord, int_to_lsn, lsn_to_int
 from reference.schema_changes import low_end, schema_changes
@@ -410,6 +412,60 @@ def test_a_dry_run_of_disable_table_removes_nothing(story: Story) -> None:
     assert not [f for f in functions if f.endswith("changes_dbo_orders")]
 
 
+# A catalog that does not know one role.
+CHECKED_GRANTS = (
+    GRANTS.replace(
+        "grantees) %}\n    insert", "grantees) %}\n    {{ no_such(grantees) }} insert", 1
+    )
+    + """
+{% macro no_such(grantees) %}
+    {% do exceptions.raise_compiler_error('no role nobody') if 'nobody' in grantees %}
+{% endmacro %}
+"""
+)
+
+
+def test_roles_are_granted_before_anything_is_published(
+    make_project: Callable[..., Project],
+) -> None:
+    """A role that is not there stops the run; functions that a new instance replaces keep their
+    grants; disable_table takes from the role what is left."""
+    settings = {"cdc_role_gating": "grant"}
+    target, log = Capture(make_project, [OLD], vars=settings, role_name="nobody"), Log()
+    target.sql("create table {schema}.grants (statement string) using delta")
+    target.project.write("macros/grants.sql", CHECKED_GRANTS)
+
+    def sent(text: str) -> int:
+        (row,) = target.sql(
+            f"select count(*) from {{schema}}.grants where statement like '%{text}'"
+        )
+        return row[0]
+
+    first_orders(log)
+    log.land(target)
+    result = target.project.dbt("run")
+    assert not result.success and "no role nobody" in result.output
+    assert target.sql("select count(*) from {schema}.lsn_time_mapping")[0][0] == 0
+    assert ends(target)["dbo_orders"][1] is None
+    target.project.write("models/instances.yml", instance_yaml([OLD], role_name="readers"))
+    target.run()
+    assert ends(target)["dbo_orders"][1] == log.records[-4].lsn
+    shared = "fn_cdc_is_bit_set to readers"
+    before = sent(shared)
+    assert before and sent("_dbo_orders to readers") and not sent("to nobody")
+
+    put_models(target, [NOTES])
+    log.commit(("INSERT", "notes", {"id": 2, "text": "two"}))
+    log.land(target)
+    target.run()
+    assert sent(shared) == before + 1
+
+    operation(target, "disable_table", source_schema="dbo", source_name="orders",
+              capture_instance="dbo_orders", dry_run=False)  # fmt: skip
+    assert sent("revoke execute on function %fn_cdc_is_bit_set from readers") == 1
+    assert sent("revoke select on %change_tables from readers") == 1
+
+
 def test_a_third_instance_takes_over(story: Story) -> None:
     """G28: the second one ends where the third begins, and no row is lost or doubled."""
     found, log = ends(story.target), story.log
@@ -451,6 +507,8 @@ def test_a_dropped_table_is_marked(story: Story) -> None:
         " where has_drop_pending"
     )
     assert [tuple(row) for row in rows] == [("dbo_notes", True)]
+    update, command, *_ = history(story.target, "dbo_notes")[-1]
+    assert (update, command) == (False, "DROP TABLE dbo.notes")
 
 
 def test_help_and_columns(story: Story) -> None:
@@ -475,8 +533,10 @@ def test_help_and_columns(story: Story) -> None:
     assert "ALTER COLUMN qty nvarchar(20)" in shown and "required_column_update" in shown
     views = story.target.sql("select is_cdc_enabled from {schema}.is_cdc_enabled")
     assert [tuple(v) for v in views] == [(True,)]
-    tracked = story.target.sql("select * from {schema}.is_tracked_by_cdc order by 2")
-    assert [tuple(t) for t in tracked] == [("dbo", "notes", True), ("dbo", "orders", True)]
+    tracked = story.target.sql("select * from {schema}.is_tracked_by_cdc order by name")
+    assert [tuple(t) for t in tracked] == [
+        ("dbo", name, True, name) for name in ("notes", "orders")
+    ]
 
 
 def test_g20_enable_table_refuses_what_is_there(story: Story) -> None:
@@ -594,17 +654,22 @@ def test_the_last_instance_takes_the_jobs_with_it(story: Story) -> None:
     assert "cleanup" in operation(target, "help_jobs").output
 
 
-def test_a_type_goes_on_as_long_as_the_values_fit(make_project: Callable[..., Project]) -> None:
-    """Then the error has the command that makes the second instance, and that is all it takes."""
+def test_a_type_goes_on_as_long_as_the_values_fit(
+    make_project: Callable[..., Project], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Then the error has the command that makes the second instance, and that is all it takes: it
+    is listed, gated as the first one and captures no column that the first one leaves out."""
     prices = CaptureInstance(
         "dbo", "prices", "dbo_prices", (("id", "int"), ("price", "decimal(9,2)")), KEY
     )
-    target, log = Capture(make_project, [prices]), Log()
-    log.ddl("prices", "create table", {"id": "int", "price": "decimal(9,2)"})
-    log.commit(("INSERT", "prices", {"id": 1, "price": 1.25}))
+    settings = {"cdc_role_gating": "accept"}
+    gated = {"role_name": "the reader's", "index_name": "pk", "supports_net_changes": False}
+    target, log = Capture(make_project, [prices], vars=settings, **gated), Log()
+    log.ddl("prices", "create", {"id": "int", "price": "decimal(9,2)", "secret": "text"})
+    log.commit(("INSERT", "prices", {"id": 1, "price": 1.25, "secret": "x"}))
     log.land(target)
     target.run()
-    log.ddl("prices", "alter", {"id": "int", "price": "decimal(9,4)"})
+    log.ddl("prices", "alter", {"id": "int", "price": "decimal(9,4)", "secret": "text"})
     log.commit(("INSERT", "prices", {"id": 2, "price": "7.5000"}))
     log.land(target)
     kept = "column 'price' of dbo.prices is decimal(9,4) by now; dbo_prices keeps it as decimal"
@@ -619,13 +684,20 @@ def test_a_type_goes_on_as_long_as_the_values_fit(make_project: Callable[..., Pr
     log.land(target)
     message = target.project.dbt("run").messages["dbo_prices_ct"].message
     assert "the value 7.7525 of the after image does not fit decimal(9,2), which the so" in message
-    arguments = yaml.safe_load(shlex.split(message.split("enable_table.py ")[1])[0].rstrip(","))
-    for file, suffix in (("sql", "sql"), ("yaml", "yml")):
-        result = operation(target, "enable_table", file=file, **arguments)
-        assert result.success, result.output
-        target.project.write(f"models/dbo_prices_2_ct.{suffix}", result.printed)
+    (command,) = shlex.split(message.split("enable_table.py ")[1])[:1]
+    arguments = yaml.safe_load(command.rstrip(","))
+    assert {name: arguments.get(name) for name in gated} == gated
+    assert arguments["captured_column_list"] == ["id", "price"]
+    assert "which lists it in cdc_capture_instances of dbt_project.yml" in message
+    monkeypatch.syspath_prepend(str(PACKAGE / "scripts"))
+    monkeypatch.chdir(target.project.folder)
+    monkeypatch.setattr(sys, "argv", ["enable_table.py", command.rstrip(","), "--profiles-dir=."])
+    assert importlib.import_module("enable_table").main() == 0
+    monkeypatch.setattr(target.project, "_list_what_is_captured", lambda: None)
     target.run()
     assert len(target.changes(prices)) == 3
+    roles = target.sql("select role_name, index_name from {schema}.change_tables")
+    assert [tuple(row) for row in roles] == [("the reader's", "pk")] * 2
     found = ends(target)
     assert found["dbo_prices_2"][0] == border
     assert found["dbo_prices"][1] == int_to_lsn(lsn_to_int(border) - 1)
