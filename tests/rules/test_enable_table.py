@@ -176,7 +176,6 @@ def test_the_script_writes_both_files_or_none(
         script.main()
 
 
-def test_columns_of_a_ddl_record(shop: Shop) -> None:
 LISTED = [
     # dbt_project.yml with a, and with n too; none where the line to add is printed
     ("vars: {x: 1, cdc_capture_instances: [a]}\n", "vars: {x: 1, cdc_capture_instances: [a, n]}\n"),
@@ -214,6 +213,7 @@ def test_a_name_that_yaml_takes_for_a_number_is_quoted(monkeypatch: pytest.Monke
     assert listed == 'vars: {cdc_capture_instances: [a, "123"]}'
 
 
+def test_columns_of_a_ddl_record(shop: Shop) -> None:
     assert shop.values(("_source_columns", "dbo", "orders"))[0] == {
         "origin": f"the DDL record at {LOW}",
         "columns": [
