@@ -29,6 +29,14 @@ READERS = {
     "changes.sql": "select * from {{ dbt_cdc.get_all_changes("
     "'dbo_items', dbt_cdc.get_min_lsn('dbo_items'), dbt_cdc.get_max_lsn()) }}",
     "tracked.sql": "select * from {{ dbt_cdc.changetable_changes('dbo.items', none) }}",
+    "by_time.sql": "select * from {{ dbt_cdc.all_changes_between('dbo_items') }}",
+    "net_by_time.sql": "select * from {{ dbt_cdc.net_changes_between('dbo_items') }}",
+    "across.sql": "select * from {{ dbt_cdc.changes_across("
+    "'dbo', 'items', dbt_cdc.get_min_lsn('dbo_items'), dbt_cdc.get_max_lsn()) }}",
+    "events.sql": "select 0L as position, '' as topic, '' as key, '' as value, '' as headers"
+    " where false",
+    "other_log.sql": "{{ config(materialized='incremental', incremental_strategy='append',"
+    " file_format='delta') }} {{ dbt_cdc.debezium_log(ref('events')) }}",
 }
 APPENDED = {
     "scan_transactions": ("window_to_lsn", "* except (opened_at)"),

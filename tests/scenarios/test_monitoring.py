@@ -214,6 +214,24 @@ def test_a_commit_not_captured_for_long_is_lag(watched: Capture) -> None:
     assert watched.project.ok("build", "--exclude", *others)
 
 
+def test_what_watches_the_state_holds_no_publication_back(watched: Capture) -> None:
+    """A late log turns the build red, and what the build has captured is published all the same."""
+    watched.land(
+        transaction(124, "items", 6, minutes=62) + transaction(127, "items", 7, minutes=63)
+    )
+    until = json.dumps({"cdc_scan_until": int_to_lsn(126)})
+    result = watched.project.dbt("build", "--vars", until)
+    failing = {name for name, found in result.messages.items() if found.status == "fail"}
+    assert {name.split("_dbo")[0].removeprefix("dbt_cdc_") for name in failing} == {
+        "capture_lag", "capture_checks"
+    }  # fmt: skip
+    assert result.messages["lsn_time_mapping"].status == "success"
+    assert "skipped" not in {found.status for found in result.messages.values()}
+    (last,) = watched.sql("select max(start_lsn) as lsn from {schema}.lsn_time_mapping")
+    assert last.lsn == int_to_lsn(126)
+    watched.project.ok("build")
+
+
 @pytest.mark.soak
 def test_late_commits_and_late_records_are_reported(watched: Capture) -> None:
     watched.land(transaction(115, "notes", 4, minutes=60))

@@ -9,8 +9,10 @@ import pytest
 from capturing import Capture
 from harness import Project
 from reference.capture import CaptureInstance
+from reference.change_tracking import TrackedTable
 from reference.log import UTC, LogRecord, int_to_lsn
 from statements import recorded
+from tracking import Tracking, TrackingWriter
 
 pytestmark = pytest.mark.slow
 
@@ -49,6 +51,38 @@ class Counted:
         return len(statements)
 
 
+OF_TRACKING = {
+    "change_tracking_databases", "change_tracking_tables", "change_tracking_versions",
+    "dm_tran_commit_table", "mschange_tracking_history", "syscommittab",
+}  # fmt: skip
+OF_JOBS = {"cdc_jobs", "job_requests"}
+
+
+def made(capture: Capture) -> set[str]:
+    """The tables and views of the schema."""
+    return {row.tableName for row in capture.sql("show tables in {schema}")}
+
+
+TRACKED = TrackedTable("dbo", "items", (("id", "int"), ("name", "string")), ("id",))
+
+
+@pytest.mark.slow
+def test_a_run_with_a_tracked_table(make_project: Callable[..., Project]) -> None:
+    """It makes no state but its own; its versions are published by two statements."""
+    tracking = Tracking(make_project, [TRACKED], fresh=True)
+    writer = TrackingWriter(datetime(2024, 1, 1, tzinfo=UTC))
+    counts = []
+    for number in range(3):
+        writer.commit(("INSERT", "items", None, {"id": number, "name": "x"}))
+        tracking.land(writer.new())
+        with recorded() as statements:
+            tracking.run()
+        counts.append(len(statements))
+    assert made(tracking) >= OF_TRACKING - {"mschange_tracking_history"}
+    assert not made(tracking) & {*OF_JOBS, "waiting_transactions", "consumer_bookmarks"}
+    assert max(counts[1:]) <= 16
+
+
 @pytest.fixture(scope="module")
 def counted(make_project: Callable[..., Project]) -> Counted:
     return Counted(make_project)
@@ -58,6 +92,8 @@ def counted(make_project: Callable[..., Project]) -> Counted:
 def test_a_first_run(counted: Counted) -> None:
     counted.land()
     assert counted.count("--threads", "4") < 60
+    assert not made(counted.capture) & {*OF_TRACKING, *OF_JOBS, "waiting_transactions"}
+    assert "consumer_bookmarks" in made(counted.capture)
 
 
 @pytest.mark.parametrize("threads", ["1", "4"])
