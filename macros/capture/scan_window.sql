@@ -32,13 +32,16 @@
         {% if is_readable %}
             {% set state = dbt_cdc._published_state() %}
             {% set window = dbt_cdc._with_state(dbt_cdc._find_work(state.scanned_lsn), state) %}
-        {% else %}
-            {% set zero = dbt_cdc._zero_lsn() %}
-            {% set window = {'previous_lsn': zero, 'to_lsn': none, 'floor_lsn': zero, 'published': []} %}
         {% endif %}
-        {% do cache.update(window_to_scan=window) %}
+        {% do cache.update(window_to_scan=window or dbt_cdc._no_window()) %}
     {% endif %}
     {% do return(cache.window_to_scan) %}
+{% endmacro %}
+
+
+{% macro _no_window() %}
+    {% set zero = dbt_cdc._zero_lsn() %}
+    {% do return({'previous_lsn': zero, 'to_lsn': none, 'floor_lsn': zero, 'published': []}) %}
 {% endmacro %}
 
 
