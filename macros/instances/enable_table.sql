@@ -15,7 +15,8 @@
         } %}
         {% do dbt_cdc._check_new_instance(meta) %}
         {% set source = dbt_cdc._source_columns(source_schema, source_name) %}
-        {% set index_columns = dbt_cdc._split_columns(index_columns) or [] %}
+        {% set index_columns = dbt_cdc._split_columns(index_columns)
+            or (dbt_cdc._columns_of_index(source.columns, index_name) if index_name is not none else []) %}
         {% set columns = dbt_cdc._chosen_columns(meta, source.columns, captured_column_list) %}
         {% do dbt_cdc._check_index(meta, source.columns, index_name, index_columns) %}
         {% do dbt_cdc._check_extended_ddl_handling(meta, enable_extended_ddl_handling, captured_column_list) %}
@@ -148,13 +149,28 @@
 {% endmacro %}
 
 
-{#- A log knows no indexes: a name alone does not tell the columns. -#}
+{#- The columns of an index, in its order, where the table's DDL record tells them. -#}
+{% macro _columns_of_index(columns, index_name) %}
+    {% set found, names = {}, [] %}
+    {% for column in columns %}
+        {% for name, ordinal in (column.indexes or {}).items() if name | lower == index_name | string | lower %}
+            {% do found.update({ordinal | int: column.name}) %}
+        {% endfor %}
+    {% endfor %}
+    {% for ordinal in found | sort %}
+        {% do names.append(found[ordinal]) %}
+    {% endfor %}
+    {% do return(names) %}
+{% endmacro %}
+
+
+{#- A log need not tell indexes: then a name alone does not tell the columns. -#}
 {% macro _check_index(meta, columns, index_name, index_columns) %}
     {% set table = meta.source_schema ~ '.' ~ meta.source_name %}
     {% if index_name is not none and not index_columns %}
         {% do dbt_cdc.raise_cdc_error(
             22928, "the columns of index '" ~ index_name ~ "' of table " ~ table ~ ' are not known',
-            'the log holds no indexes: give index_columns too'
+            'the DDL of the log does not tell it: give index_columns too'
         ) %}
     {% endif %}
     {% set names = columns | map(attribute='name') | list %}

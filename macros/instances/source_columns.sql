@@ -43,12 +43,13 @@
             'name': column.name, 'source_type': column.type,
             'data_type': dbt_cdc._spark_type(column.type),
         }, **dbt_cdc._told_of_column(column))) %}
+        {% do columns[-1].update(indexes=column.indexes) if column.indexes is mapping %}
     {% endfor %}
     {% do return({'origin': 'the DDL record at ' ~ lsn, 'columns': columns}) %}
 {% endmacro %}
 
 
-{#- What a DDL record may tell beside name and type. -#}
+{#- What a DDL record may tell beside name and type, and a column's YAML repeats. -#}
 {% macro _told_of_column(column) %}
     {% set told = {} %}
     {% for key in ['column_id', 'is_computed'] if column.get(key) %}

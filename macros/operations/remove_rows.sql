@@ -105,11 +105,11 @@
 {#- Removes `dead` rows, at most `threshold` of them in a DELETE: how many, or 'failed', or 'readable'. A
     DELETE ends where `cut_by` changes, and takes one transaction at least. What a kill leaves, the next
     cleanup finds. -#}
-{% macro _remove_rows(relation, condition, dead, cut_by=none, threshold=none, readable=none) %}
+{% macro _remove_rows(relation, condition, dead, cut_by=none, threshold=none, readable=none, most=100000) %}
     {% set threshold = threshold or dbt_cdc._rows_of_a_delete() %}
     {% set removed = [] %}
     {#- Jinja has no while, and no longer range; what is left then is the next cleanup's -#}
-    {% for batch in range([dead + 1, 100000] | min) %}
+    {% for batch in range([dead + 1, most] | min) %}
         {% set left = dead - removed | sum %}
         {% set first = {'condition': condition, 'rows': left} if left <= threshold or not cut_by
             else dbt_cdc._first_rows(relation, condition, cut_by, threshold) %}
@@ -125,6 +125,10 @@
             'cleanup: ' ~ (relation | string).split('.')[-1] ~ ': ' ~ removed | sum ~ ' of ' ~ dead
             ~ ' rows removed') if first.rows < dead %}
     {% endfor %}
+    {% do dbt_cdc._log_line(
+        'cleanup: ' ~ (relation | string).split('.')[-1] ~ ': stopped after ' ~ most ~ ' DELETEs; the next cleanup '
+        ~ 'removes the other ' ~ (dead - removed | sum) ~ ' rows; a larger threshold needs fewer'
+    ) if removed | sum < dead %}
     {% do return(removed | sum) %}
 {% endmacro %}
 

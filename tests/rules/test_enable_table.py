@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -154,7 +155,6 @@ def test_the_script_writes_both_files_or_none(
     assert "dbt_project.yml: vars: {cdc_capture_instances: [n]}" in capsys.readouterr().out
     assert (folder / "n_ct.sql").read_text() == "{{ dbt_cdc.change_table() }}\n"
     assert (folder / "n_ct.yml").read_text() == "version: 2\n\nmodels:\n  - name: n_ct\n"
-    (folder / "n_ct.sql").unlink()
     project = tmp_path / "dbt_project.yml"
     project.write_text("model-paths: [sql]\nvars: {cdc_capture_instances: [a]}\n")
     with monkeypatch.context() as here:
@@ -165,6 +165,7 @@ def test_the_script_writes_both_files_or_none(
     said = capsys.readouterr().out
     assert "written: dbt_project.yml" in said and "# dbt_project" not in said
     project.unlink()
+    (folder / "n_ct.sql").unlink()
     with pytest.raises(SystemExit, match=r"nothing was written, .* already models/cdc/n_ct.yml$"):
         script.main()
     assert not (folder / "n_ct.sql").exists()
@@ -222,6 +223,36 @@ def test_columns_of_a_ddl_record(shop: Shop) -> None:
         ],
     }
     assert HIGH > LOW
+
+
+INDEXED = [
+    {"name": "id", "type": "int", "indexes": {"PK": 1, "u": 2}},
+    {"name": "qty", "type": "int", "indexes": {"u": 1}},
+    {"name": "note", "type": "text", "indexes": {}},
+]
+
+
+def test_an_index_that_the_log_tells(shop: Shop) -> None:
+    """Its columns are taken in its order; others are unknown, and index_columns come first."""
+    known: dict[str, Any] = {
+        r"^select max\(lsn\) as last_lsn": [{"last_lsn": HIGH, "ddl_lsn": LOW}],
+        "^select after_image from": [{"after_image": json.dumps(INDEXED)}],
+    }
+    given = {"source_schema": "dbo", "source_name": "notes", "capture_instance": "notes2"}
+    calls = [
+        ({"index_name": "U"}, "[qty, id]"),
+        ({"index_name": "pk"}, "[id]"),
+        ({"index_name": "pk", "index_columns": "qty"}, "[qty]"),
+        ({"index_name": "other"}, None),
+        ({}, "[]"),
+    ]
+    for arguments, columns in calls:
+        result = shop.operation("enable_table", known, **given, **arguments)
+        if columns:
+            assert f"          index_columns: {columns}\n" in result.printed, result.output
+            assert "indexes" not in result.printed
+        else:
+            assert "CDC 22928: the columns of index 'other' of table dbo.notes" in result.output
 
 
 LISTS = [

@@ -191,3 +191,21 @@ def test_a_mark_is_lowered_to_the_first_of_its_time(shop: Shop) -> None:
         instance = {"low_end": low_end, "capture_instance": "dbo_notes"}
         found = shop.values(("_checked_mark", instance, mark), answer=LSN_OF_TIME)
         assert found == [wanted]
+
+
+def test_a_cleanup_that_stops_early_says_so(shop: Shop) -> None:
+    """Jinja has no loop without an end."""
+    answer: dict[str, Any] = {
+        "^select min\\(position\\)": [{"low": "a", "high": "b", "rows": 2}],
+        "delete from cdc.t where": [{"outcome": "done"}],
+    }
+    call = ("_remove_rows", "cdc.t", "x < 9", 7, "x", 2, None, 3)
+    result = shop.dbt(
+        "run-operation", "ask", "--args", json.dumps({"calls": [call]}), answer=answer,
+        may_lack=True,
+    )  # fmt: skip
+    assert result.success, result.output
+    assert "cleanup: t: 6 of 7 rows removed" in result.output
+    assert (
+        "cleanup: t: stopped after 3 DELETEs; the next cleanup removes the other 1" in result.output
+    )
