@@ -386,6 +386,10 @@ def test_each_problem_links_to_a_page_that_there_is(report: ModuleType) -> None:
             headings = re.findall(r"^#+ (.*)$", text, re.M)
             assert not heading or heading in {h.lower().replace(" ", "-") for h in headings}
     assert report.DOCS.endswith("/docs") and report.DOCS in report.make_page(data)
+    page = report.make_page(data, docs="https://docs.example/cdc/index.html")
+    assert 'href="https://docs.example/cdc/jobs.html"' in page
+    assert 'href="https://docs.example/cdc/errors.html#cdc-22859"' in page
+    assert ".md" not in "".join(re.findall(r'href="([^"]*)"', page))
 
 
 def test_light_and_dark(report: ModuleType) -> None:
