@@ -45,7 +45,8 @@ def make_page(data: Data, max_minutes: int | None = None, docs: str = DOCS) -> s
     """The page. Its order is the reader's: is anything wrong, how far is it, what has happened.
 
     A scan or a consumer is late after `max_minutes`; without them a scan is by what its job or the
-    scans before say, a consumer after an hour. `docs` is where the links of problems lead.
+    scans before say, a consumer after an hour. `docs` is where the links of problems lead: a folder
+    of Markdown, or the index.html of the site.
     """
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent),
@@ -53,12 +54,12 @@ def make_page(data: Data, max_minutes: int | None = None, docs: str = DOCS) -> s
         trim_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
+    environment.filters["link"] = lambda page: link(docs, page)
     data = {**data, "sessions": sorted(data["sessions"], key=lambda row: row["start_time"])}
     return environment.get_template("report.html").render(
         schema=data["schema"],
         made=data["made"][:19],
         target=data["target"],
-        docs=docs.rstrip("/"),
         **verdict(data, max_minutes and max_minutes * 60),
         facts=facts(data),
         **scan_parts(data),
@@ -67,6 +68,13 @@ def make_page(data: Data, max_minutes: int | None = None, docs: str = DOCS) -> s
         **error_parts(data),
         jobs=job_rows(data),
     )
+
+
+def link(docs: str, page: str) -> str:
+    """Where a page, `errors.md#cdc-313`, is found."""
+    if docs.endswith(".html"):
+        return f"{docs.rpartition('/')[0]}/{page.replace('.md', '.html', 1)}"
+    return f"{docs.rstrip('/')}/{page}"
 
 
 def parse_arguments() -> tuple[argparse.Namespace, list[str]]:
@@ -82,7 +90,10 @@ def parse_arguments() -> tuple[argparse.Namespace, list[str]]:
         help="the longest time without a scan (the page says which, and why), and behind for a "
         "consumer (60)",
     )  # fmt: skip
-    parser.add_argument("--docs", default=DOCS, help="where links lead (docs/ of this package)")
+    parser.add_argument(
+        "--docs", default=DOCS,
+        help="where links lead (docs/ of this package); of the site, the address of index.html",
+    )  # fmt: skip
     return parser.parse_known_args()
 
 

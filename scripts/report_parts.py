@@ -28,7 +28,7 @@ UNITS = {"pollinginterval": " s", "retention": " minutes", "threshold": " rows"}
 def verdict(data: Data, longest: int | None) -> Data:
     """Whether anything is wrong, or late by more than `longest` seconds, where they are given;
     beside that what is good to know."""
-    problems, delays = find_problems(data, longest), find_delays(data, longest or LEAST)
+    problems, delays = find_problems(data, longest), find_delays(data, longest)
     notes = find_notes(data)
     if is_empty(data):
         status, text = "nothing", "Nothing is captured here yet."
@@ -105,9 +105,16 @@ def find_problems(data: Data, longest: int | None) -> list[Data]:
     return found
 
 
-def find_delays(data: Data, longest: int) -> list[Data]:
+def find_delays(data: Data, longest: int | None) -> list[Data]:
     """What may be as it should be, or the first sign that it is not."""
     found, limit = [], retention(data)
+    last, (allowed, why) = last_sign(data), longest_pause(data)
+    pause = (at(data["made"]) - at(last)).total_seconds() if last else 0
+    if not longest and max(LEAST, allowed / 2) < pause <= allowed:
+        found.append(trouble(
+            f"No scan has run since {short(last)}, {since(data, last)}, longer than is usual; a "
+            f"problem after {span(allowed)} ({why}).", "jobs.md",
+        ))  # fmt: skip
     waiting = next((row["waiting_for"] for row in reversed(scans(data)) if row["end_time"]), None)
     if waiting:
         found.append(trouble(
@@ -120,6 +127,7 @@ def find_delays(data: Data, longest: int) -> list[Data]:
             f"The last published commit is of {short(max(ends))}, {since(data, max(ends))}: longer "
             f"than the retention of {span(limit)}. Is the log still landed?", "log.md",
         ))  # fmt: skip
+    longest = longest or LEAST
     behind = [
         row
         for row in data["consumers"]

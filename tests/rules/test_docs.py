@@ -1,4 +1,4 @@
-"""What MkDocs does not look at: links of pages outside docs/, and what docs/settings.md lacks."""
+"""What MkDocs does not look at: README, links of pages outside docs/, docs/settings.md."""
 
 from __future__ import annotations
 
@@ -27,6 +27,17 @@ def test_links_lead_somewhere(page: str) -> None:
         file = (PACKAGE / page).parent / target
         assert file.exists(), target
         assert not anchor or anchor in anchors(file.read_text(encoding="utf-8")), (target, anchor)
+
+
+def test_the_readme_can_be_read_aloud_in_two_minutes() -> None:
+    """Words beside code and addresses, 150 a minute; one picture, five promises."""
+    text = (PACKAGE / "README.md").read_text(encoding="utf-8")
+    code = re.findall(r"^```\n.*?^```", text, re.M | re.S)
+    prose = re.sub(r"\]\([^)]*\)", "", re.sub(r"^```\n.*?^```", "", text, flags=re.M | re.S))
+    assert len(re.findall(r"\w[\w'.-]*", prose)) <= 300
+    assert len([block for block in code if "──>" in block]) == 1
+    promises = text.partition("## Five promises\n")[2].partition("\n## ")[0]
+    assert len(re.findall(r"^\* \*\*", promises, re.M)) == 5
 
 
 def test_the_site_needs_no_network(tmp_path: Path) -> None:

@@ -293,7 +293,10 @@ def test_the_usual_pause_between_scans_is_allowed(
         data = made_up(sessions, made=str(made)) | {"tables": tables}
         return state_of(report.make_page(data, minutes))
 
-    assert state(2.9)[0] == "well"
+    assert state(1.4)[0] == "well"
+    colour, text = state(2.9)
+    assert colour == "late" and text.startswith("1 delay: No scan has run since ")
+    assert "longer than is usual; a problem after " in text
     colour, text = state(3.1)
     assert colour == "wrong" and text.startswith("1 problem: No scan has run since ")
     assert "(three times the usual pause between the last scans)" in text
@@ -301,10 +304,13 @@ def test_the_usual_pause_between_scans_is_allowed(
 
 
 def test_a_pause_of_the_job_is_allowed(report: ModuleType) -> None:
-    data = made_up([session(1)], made=str(NOON + timedelta(hours=11)))
+    data = made_up([session(1)], made=str(NOON + timedelta(hours=5)))
     job = data["jobs"][0]
     job["pollinginterval"] = 4 * 3600
     assert state_of(report.make_page(data))[0] == "well"
+    data["made"] = str(NOON + timedelta(hours=11))
+    assert state_of(report.make_page(data))[0] == "late"
+    assert state_of(report.make_page(data, 720))[0] == "well"
     data["made"] = str(NOON + timedelta(hours=13))
     said = "the limit is 12\xa0h (three times the capture job&#39;s pollinginterval)"
     assert said in report.make_page(data)
@@ -386,6 +392,10 @@ def test_each_problem_links_to_a_page_that_there_is(report: ModuleType) -> None:
             headings = re.findall(r"^#+ (.*)$", text, re.M)
             assert not heading or heading in {h.lower().replace(" ", "-") for h in headings}
     assert report.DOCS.endswith("/docs") and report.DOCS in report.make_page(data)
+    page = report.make_page(data, docs="https://docs.example/cdc/index.html")
+    assert 'href="https://docs.example/cdc/jobs.html"' in page
+    assert 'href="https://docs.example/cdc/errors.html#cdc-22859"' in page
+    assert ".md" not in "".join(re.findall(r'href="([^"]*)"', page))
 
 
 def test_light_and_dark(report: ModuleType) -> None:
