@@ -44,13 +44,16 @@ def test_two_batches_are_captured_and_the_unit_test_passes(
     for batch in (1, 2):
         shutil.copy(PACKAGE / "data" / "shop" / f"events_{batch:04}.jsonl.gz", landing)
         shown = shown_before_a_run(spark, tmp_path, options, ends[0]) if batch == 2 else {}
-        done = dbtRunner().invoke(["build", *options])
+        said: list[str] = []
+        listen = [lambda event, said=said: said.append(event.info.msg)]
+        done = dbtRunner(callbacks=listen).invoke(["build", *options])
         assert done.success, [r.message for r in done.result.results if r.message]
         for name, rows in shown.items():
             assert rows and rows == appended(spark, f"{SCHEMA}.{name}", name, ends[0]), name
         ends.append(spark.sql(f"select max(high_end) from {SCHEMA}.validity_intervals").first()[0])
         check_consumers(spark, {1: 3, 2: 5}[batch])
     assert ends == ["0x00000001988078000000", "0x0000000199D8F8000000"]
+    check_readme(said)
     kinds = {r.node.resource_type for r in done.result.results}
     assert {"model", "seed", "unit_test", "test"} <= {str(kind) for kind in kinds}
     landed = spark.sql(
@@ -67,6 +70,18 @@ def test_two_batches_are_captured_and_the_unit_test_passes(
     assert sum(row[1] for row in net.collect()) == 51
     ask_analyses(spark, tmp_path, options, ends[0])
     Examples(spark, SCHEMA, options).check(done.result.results)
+
+
+def check_readme(said: list[str]) -> None:
+    """README's lines of the second batch, dbt's with our own between them, in their order."""
+    readme = (PACKAGE / "README.md").read_text(encoding="utf-8")
+    lines = [line.partition("  #")[0].strip() for line in readme.splitlines()]
+    shown = [line for line in lines if line.startswith(("OK created", "cdc: "))]
+    assert len(shown) == 10
+    text = "\n".join(said).replace(f" {SCHEMA}.", " cdc.")
+    places = [text.find(line) for line in shown]
+    assert -1 not in places, shown[places.index(-1)]
+    assert places == sorted(places)
 
 
 COMPILED = {  # the LSN of a row's window or commit
