@@ -17,7 +17,6 @@
         'columns': columns,
         'index_columns': primary_key,
         'tracks_columns': meta.get('track_columns_updated', false),
-        'capture_from': 'now',
         'before_image': meta.get('before_image', 'complete'),
         'settings': 'meta.change_tracking',
     } %}
