@@ -136,12 +136,6 @@
 {% endmacro %}
 
 
-{#- A write that another one may overtake is tried once more. -#}
-{% macro _write_twice(statement) %}
-    {% do run_query(dbt_cdc._on_failure(statement, statement)) %}
-{% endmacro %}
-
-
 {% macro _print_cleaned(cleanup) %}
     {% set lines = [] %}
     {% for table in cleanup.tables %}
