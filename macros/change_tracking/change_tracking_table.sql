@@ -4,7 +4,7 @@
 {% macro change_tracking_table() -%}
     {{ config(materialized='change_tracking_table', full_refresh=false) }}
     {%- set log = dbt_cdc._log_relation() %}
-    {%- set scan_transactions = dbt_cdc._state_relation('scan_transactions') %}
+    {%- do dbt_cdc._state_relation('scan_transactions') %}
     {%- if execute %}
         {%- set tracked = dbt_cdc._tracked_table(model) %}
         {%- do dbt_cdc._file_format() %}
