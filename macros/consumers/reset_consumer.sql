@@ -42,6 +42,7 @@
     {% for node in graph.nodes.values() if node.resource_type == 'model' and node.name == name %}
         {% do return(node) %}
     {% endfor %}
+    {% do return(none) %}
 {% endmacro %}
 
 
