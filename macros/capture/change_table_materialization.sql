@@ -73,9 +73,7 @@
             'put a filter around change_table(), which leaves its columns as they are'
         ) %}
     {% endif %}
-    {% set columns = [] %}
-    {% for name in wanted %}{% do columns.append(dbt_cdc._column(name)) %}{% endfor %}
-    {% do return('select ' ~ columns | join(', ') ~ ' from (\n' ~ rows ~ '\n)') %}
+    {% do return('select ' ~ dbt_cdc._quoted(wanted) | join(', ') ~ ' from (\n' ~ rows ~ '\n)') %}
 {% endmacro %}
 
 

@@ -46,21 +46,11 @@
 {% endmacro %}
 
 
-{#- The quoted names of the key's columns. -#}
-{% macro _key_names(tracked) %}
-    {% set names = [] %}
-    {% for name in tracked.index_columns %}
-        {% do names.append(dbt_cdc._column(name)) %}
-    {% endfor %}
-    {% do return(names) %}
-{% endmacro %}
-
-
 {#- All tracked tables of the project, by the names of their side tables. -#}
 {% macro _tracked_tables() %}
     {% set cache = dbt_cdc._invocation_cache() %}
     {% if 'tracked_tables' not in cache %}
-        {% set found = {} %}
+        {% set found, models = {}, {} %}
         {% for node in graph.nodes.values()
             if node.resource_type == 'model' and node.config.materialized == 'change_tracking_table' %}
             {% set tracked = dbt_cdc._tracked_table(node) %}
@@ -72,10 +62,7 @@
                 ) %}
             {% endif %}
             {% do found.update({tracked.name: tracked}) %}
-        {% endfor %}
-        {% set models = {} %}
-        {% for name, tracked in found.items() %}
-            {% do models.update({name[16:]: tracked.model}) %}
+            {% do models.update({tracked.name[16:]: tracked.model}) %}
         {% endfor %}
         {% do dbt_cdc._check_listed(
             'cdc_tracked_tables', dbt_cdc._listed('cdc_tracked_tables'), models, 'tracked table') %}
