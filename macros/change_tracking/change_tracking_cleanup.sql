@@ -21,7 +21,8 @@
                 cleanup, started, ['Start', dbt_cdc._retention_step(settings, cleanup), 'UpdateInvalidCleanup']) %}
             {% do dbt_cdc._clean_side_tables(cleanup.tables, cleanup.version, threshold=threshold) %}
             {% do dbt_cdc._harden(cleanup) %}
-            {% do dbt_cdc._clean_commit_table(cleanup.version, threshold) %}
+            {% do dbt_cdc._clean_versions(
+                dbt_cdc._state_relation('syscommittab'), 'commit_ts', cleanup.version, threshold=threshold) %}
             {% do dbt_cdc._note_steps(
                 cleanup, dbt_cdc._now(), ['UpdateHardenedCleanup', 'End'],
                 cleanup.tables | rejectattr('removed_rows')) %}

@@ -12,18 +12,3 @@
 {{ dbt_cdc._tracked_rows(tracked, window, log) }}
     {%- endif %}
 {%- endmacro %}
-
-
-{#- A side table's columns before those of the key: name -> type. `sys_change_existed` tells whether
-    the row was there before the transaction. `sys_change_columns` has a bit for each column id, 56
-    in a number; NULL are all columns. -#}
-{% macro _side_columns() %}
-    {% do return({
-        'sys_change_version': 'bigint',
-        'sys_change_creation_version': 'bigint',
-        'sys_change_operation': 'string',
-        'sys_change_existed': 'boolean',
-        'sys_change_columns': 'array<bigint>',
-        'sys_change_context': 'string',
-    }) %}
-{% endmacro %}
