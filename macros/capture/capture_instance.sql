@@ -52,7 +52,7 @@
 {% macro _capture_instances() %}
     {% set cache = dbt_cdc._invocation_cache() %}
     {% if 'instances' not in cache %}
-        {% set instances = {} %}
+        {% set instances, models = {}, {} %}
         {% for node in graph.nodes.values()
             if node.resource_type == 'model' and node.config.materialized == 'change_table' %}
             {% set instance = dbt_cdc._capture_instance(node) %}
@@ -68,11 +68,11 @@
                 ) %}
             {% endif %}
             {% do instances.update({instance.name | lower: instance}) %}
+            {% do models.update({dbt_cdc._object_name(instance.name): instance.model}) %}
         {% endfor %}
         {% do dbt_cdc._check_two_instances_a_table(instances.values()) %}
         {% do dbt_cdc._check_listed(
-            'cdc_capture_instances', dbt_cdc._listed('cdc_capture_instances'),
-            dbt_cdc._models_of(instances), 'capture instance') %}
+            'cdc_capture_instances', dbt_cdc._listed('cdc_capture_instances'), models, 'capture instance') %}
         {% do cache.update(instances=instances) %}
     {% endif %}
     {% do return(cache.instances) %}
@@ -82,16 +82,6 @@
 {#- Whether there is SQL around the model's change_table(): it may leave rows out. -#}
 {% macro _is_edited(node) %}
     {% do return(modules.re.sub('\\s|dbt_cdc[.]', '', node.raw_code) != '{{change_table()}}') %}
-{% endmacro %}
-
-
-{#- Name, as that of its objects -> model. -#}
-{% macro _models_of(instances) %}
-    {% set models = {} %}
-    {% for name, instance in instances.items() %}
-        {% do models.update({dbt_cdc._object_name(name): instance.model}) %}
-    {% endfor %}
-    {% do return(models) %}
 {% endmacro %}
 
 

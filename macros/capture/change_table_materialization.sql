@@ -11,7 +11,7 @@
 
     {% if load_cached_relation(this) is none %}
         {% call statement('create') -%}
-            {{ dbt_cdc._create_table_sql(relation, dbt_cdc._change_table_columns(instance)) }}
+            {{ dbt_cdc._create_once(dbt_cdc._create_table_sql(relation, dbt_cdc._change_table_columns(instance))) }}
         {%- endcall %}
     {% endif %}
 
@@ -73,9 +73,7 @@
             'put a filter around change_table(), which leaves its columns as they are'
         ) %}
     {% endif %}
-    {% set columns = [] %}
-    {% for name in wanted %}{% do columns.append(dbt_cdc._column(name)) %}{% endfor %}
-    {% do return('select ' ~ columns | join(', ') ~ ' from (\n' ~ rows ~ '\n)') %}
+    {% do return('select ' ~ dbt_cdc._quoted(wanted) | join(', ') ~ ' from (\n' ~ rows ~ '\n)') %}
 {% endmacro %}
 
 
@@ -93,14 +91,12 @@
 
 {#- `columns`: name -> type. -#}
 {% macro _create_table_sql(relation, columns) -%}
-    {%- set file_format = dbt_cdc._file_format() -%}
-    {%- set create -%}
     create table if not exists {{ relation }} (
         {%- for name, data_type in columns.items() %}
         {{ dbt_cdc._column(name) }} {{ data_type }}{{ ',' if not loop.last }}
         {%- endfor %}
     )
-    using {{ file_format }}
+    using {{ dbt_cdc._file_format() }}
     {%- set properties = dbt_cdc._table_properties(columns) %}
     {%- if properties %}
     tblproperties (
@@ -109,8 +105,6 @@
         {%- endfor %}
     )
     {%- endif %}
-    {%- endset -%}
-    {{ dbt_cdc._create_once(create) }}
 {%- endmacro %}
 
 

@@ -50,7 +50,7 @@
         {% for instance in new %}
             {% do dbt_cdc._take_registered(
                 instance, dbt_cdc._new_registration(instance, window, log_start, plans)) %}
-            {% set seen = dbt_cdc._schema_changes_since_log_start(instance, window)
+            {% set seen = dbt_cdc._schema_changes_since_log_start(window)
                 if dbt_cdc._instance_window(instance, window).is_backfill else changes %}
             {% do plans.update({
                 instance.name | lower: dbt_cdc._plan_schema_changes(instance, instance.registered, seen)

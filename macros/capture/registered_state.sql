@@ -1,8 +1,7 @@
 {#- What the metadata tables hold of each instance, by lower-case name: {capture_instance, source_schema,
     source_name, supports_net_changes, has_drop_pending, start_lsn, end_lsn, columns, index_columns}. -#}
-{% macro _registered_state(rows=none) %}
+{% macro _registered_state(rows) %}
     {% set known = {} %}
-    {% set rows = dbt_cdc._fetch(dbt_cdc._registered_state_sql()) if rows is none else rows %}
     {% for row in rows %}
         {% do known.update({row.capture_instance | lower: dict(
             row,

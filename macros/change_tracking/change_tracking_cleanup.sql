@@ -21,7 +21,8 @@
                 cleanup, started, ['Start', dbt_cdc._retention_step(settings, cleanup), 'UpdateInvalidCleanup']) %}
             {% do dbt_cdc._clean_side_tables(cleanup.tables, cleanup.version, threshold=threshold) %}
             {% do dbt_cdc._harden(cleanup) %}
-            {% do dbt_cdc._clean_commit_table(cleanup.version, threshold) %}
+            {% do dbt_cdc._clean_versions(
+                dbt_cdc._state_relation('syscommittab'), 'commit_ts', cleanup.version, threshold=threshold) %}
             {% do dbt_cdc._note_steps(
                 cleanup, dbt_cdc._now(), ['UpdateHardenedCleanup', 'End'],
                 cleanup.tables | rejectattr('removed_rows')) %}
@@ -133,12 +134,6 @@
         ~ ' set hardened_cleanup_version = ' ~ cleanup.version ~ ' where hardened_cleanup_version < '
         ~ cleanup.version
     ) %}
-{% endmacro %}
-
-
-{#- A write that another one may overtake is tried once more. -#}
-{% macro _write_twice(statement) %}
-    {% do run_query(dbt_cdc._on_failure(statement, statement)) %}
 {% endmacro %}
 
 

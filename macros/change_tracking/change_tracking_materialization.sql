@@ -10,7 +10,7 @@
 
     {% if load_cached_relation(this) is none %}
         {% call statement('create') -%}
-            {{ dbt_cdc._create_table_sql(relation, dbt_cdc._side_table_columns(tracked)) }}
+            {{ dbt_cdc._create_once(dbt_cdc._create_table_sql(relation, dbt_cdc._side_table_columns(tracked))) }}
         {%- endcall %}
     {% endif %}
 
@@ -35,9 +35,18 @@
 {% endmaterialization %}
 
 
-{#- All columns of a side table in physical order: name -> type. -#}
+{#- The columns of a side table in physical order: name -> type. `sys_change_existed` tells whether the row
+    was there before the transaction. `sys_change_columns` has a bit for each column id, 56 in a number; NULL
+    are all columns. -#}
 {% macro _side_table_columns(tracked) %}
-    {% set columns = dbt_cdc._side_columns() %}
+    {% set columns = {
+        'sys_change_version': 'bigint',
+        'sys_change_creation_version': 'bigint',
+        'sys_change_operation': 'string',
+        'sys_change_existed': 'boolean',
+        'sys_change_columns': 'array<bigint>',
+        'sys_change_context': 'string',
+    } %}
     {% for column in dbt_cdc._key_columns(tracked) %}
         {% do columns.update({column.name: column.data_type}) %}
     {% endfor %}

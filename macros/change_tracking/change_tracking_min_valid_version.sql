@@ -5,12 +5,10 @@
         {% do ref('dbt_cdc', 'lsn_time_mapping') %}
         {% do return(0) %}
     {% endif %}
-    {% set name = (table if table is not none else '') | string | lower | trim %}
-    {% for key, version in dbt_cdc._tracking_state().min_valid_versions.items() %}
-        {% set suffix = modules.re.sub('[^a-z0-9_]', '_', key) %}
-        {% if name in [key, suffix, 'change_tracking_' ~ suffix] %}
-            {% do return(version | int) %}
-        {% endif %}
+    {% set suffix = dbt_cdc._suffix_of(table) %}
+    {% for key, version in dbt_cdc._tracking_state().min_valid_versions.items()
+        if dbt_cdc._suffix_of(key) == suffix %}
+        {% do return(version | int) %}
     {% endfor %}
     {% do return(none) %}
 {% endmacro %}

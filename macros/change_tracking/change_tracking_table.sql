@@ -4,7 +4,7 @@
 {% macro change_tracking_table() -%}
     {{ config(materialized='change_tracking_table', full_refresh=false) }}
     {%- set log = dbt_cdc._log_relation() %}
-    {%- set scan_transactions = dbt_cdc._state_relation('scan_transactions') %}
+    {%- do dbt_cdc._state_relation('scan_transactions') %}
     {%- if execute %}
         {%- set tracked = dbt_cdc._tracked_table(model) %}
         {%- do dbt_cdc._file_format() %}
@@ -12,18 +12,3 @@
 {{ dbt_cdc._tracked_rows(tracked, window, log) }}
     {%- endif %}
 {%- endmacro %}
-
-
-{#- A side table's columns before those of the key: name -> type. `sys_change_existed` tells whether
-    the row was there before the transaction. `sys_change_columns` has a bit for each column id, 56
-    in a number; NULL are all columns. -#}
-{% macro _side_columns() %}
-    {% do return({
-        'sys_change_version': 'bigint',
-        'sys_change_creation_version': 'bigint',
-        'sys_change_operation': 'string',
-        'sys_change_existed': 'boolean',
-        'sys_change_columns': 'array<bigint>',
-        'sys_change_context': 'string',
-    }) %}
-{% endmacro %}

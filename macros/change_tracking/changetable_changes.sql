@@ -37,7 +37,7 @@
     The bounds are literals once Spark has planned the query, so files of other versions are
     skipped. -#}
 {% macro _changes_sql(tracked, last_sync_version, allow_stale) -%}
-    {%- set key = dbt_cdc._key_names(tracked) -%}
+    {%- set key = dbt_cdc._quoted(tracked.index_columns) -%}
     {%- set baseline = 'greatest(coalesce(' ~ last_sync_version ~ ', 0), '
         ~ dbt_cdc._published_version('min_valid_version', tracked) ~ ')' -%}
     select

@@ -55,7 +55,7 @@
 
 {#- `values` are SQL, in the key's order. -#}
 {% macro _version_sql(tracked, values) -%}
-    {%- set key = dbt_cdc._key_names(tracked) -%}
+    {%- set key = dbt_cdc._quoted(tracked.index_columns) -%}
     select
         sys_change_version,
         sys_change_context,

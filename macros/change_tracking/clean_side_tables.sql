@@ -73,10 +73,3 @@
 {% macro _now() %}
     {% do return("timestamp'" ~ modules.datetime.datetime.now(modules.pytz.utc).strftime('%Y-%m-%d %H:%M:%S.%f') ~ "'") %}
 {% endmacro %}
-
-
-{#- Transactions up to `mark`: the side tables need them no more. -#}
-{% macro _clean_commit_table(mark, threshold=none) %}
-    {% do return(dbt_cdc._clean_versions(
-        dbt_cdc._state_relation('syscommittab'), 'commit_ts', mark, threshold=threshold)) %}
-{% endmacro %}

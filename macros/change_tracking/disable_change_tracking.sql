@@ -5,7 +5,7 @@
     {% if execute %}
         {% do dbt_cdc._ensure_state_tables('tracking') %}
         {% set table = source_schema ~ '.' ~ source_name %}
-        {% set name = 'change_tracking_' ~ dbt_cdc._tracking_suffix(source_schema, source_name) %}
+        {% set name = 'change_tracking_' ~ dbt_cdc._plain_name(table) %}
         {% set known = dbt_cdc._read_tracking(dbt_cdc._zero_lsn()).tables.get(name) %}
         {% if not known %}
             {% do dbt_cdc.raise_cdc_error(

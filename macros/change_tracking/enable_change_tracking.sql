@@ -8,7 +8,7 @@
     {% if execute %}
         {% do dbt_cdc._check_source_given(source_schema, source_name) %}
         {% set table = source_schema ~ '.' ~ source_name %}
-        {% set name = 'change_tracking_' ~ dbt_cdc._tracking_suffix(source_schema, source_name) %}
+        {% set name = 'change_tracking_' ~ dbt_cdc._plain_name(table) %}
         {% if name in dbt_cdc._tracked_tables() %}
             {% do dbt_cdc.raise_cdc_error(
                 4996, 'change tracking is already enabled for table ' ~ table,

@@ -19,7 +19,7 @@
             "select date_format(max(commit_time), 'yyyy-MM-dd HH:mm:ss') as time, max(commit_ts) as version "
             ~ 'from ' ~ dbt_cdc._state_relation('syscommittab') ~ ' where commit_ts <= ' ~ mark)[0] %}
         {% set removed = [mark - (first or 1) | int + 1, 0] | max if dry_run
-            else dbt_cdc._clean_commit_table(mark) %}
+            else dbt_cdc._clean_versions(dbt_cdc._state_relation('syscommittab'), 'commit_ts', mark) %}
         {% if removed == 'failed' %}
             {% do dbt_cdc.raise_cdc_error(
                 22123, 'cleanup of syscommittab failed',

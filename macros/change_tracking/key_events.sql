@@ -66,7 +66,7 @@
 
 
 {% macro _event_keys(tracked) -%}
-    {%- for name in dbt_cdc._key_names(tracked) -%}
+    {%- for name in dbt_cdc._quoted(tracked.index_columns) -%}
         value.{{ name }} as key_{{ loop.index }}{{ ', ' if not loop.last }}
     {%- endfor -%}
 {%- endmacro %}

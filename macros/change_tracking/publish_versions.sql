@@ -63,31 +63,31 @@
 {#- Replaces the view from the tables, until it shows what they hold: a cleanup or another run may move them
     in between. No end in it moves back. `shown` is what was published, `read` what the tables hold, where
     that is known; after a write both are read again, with it in one statement. -#}
-{% macro _publish_tracking_versions(scanned_lsn, shown=none, read=none) %}
+{% macro _publish_tracking_versions(scanned_lsn, shown=none, read=none, attempts=5) %}
     {% set view = dbt_cdc._tracking_versions() %}
-    {% set now = {'shown': shown or dbt_cdc._tracking_state(), 'read': read} %}
-    {% for attempt in range(5) %}
-        {% if not now.is_settled %}
-            {% set last_lsn = [scanned_lsn, now.shown.scanned_lsn] | max %}
-            {% set read = now.read or dbt_cdc._read_tracking(last_lsn) %}
-            {% set versions = {
-                'current_version': [read.version, now.shown.current_version or 0] | max,
-                'scanned_lsn': last_lsn,
-                'min_valid_versions': dbt_cdc._min_valid_versions(read.tables),
-                'is_shown': true,
-            } %}
-            {% do now.update(is_settled=(versions == now.shown)) %}
-            {% if not now.is_settled %}
-                {% set replace = dbt_cdc._unless_overtaken(
-                    view, "scanned_lsn > '" ~ last_lsn ~ "'", dbt_cdc._tracking_versions_sql(
-                        versions.current_version, last_lsn, versions.min_valid_versions)) %}
-                {% set rows = dbt_cdc._write_and_fetch(
-                    replace, dbt_cdc._read_tracking_sql(last_lsn, dbt_cdc._shown_tracking_sql())) %}
-                {% do adapter.cache_added(view) %}
-                {% do now.update(shown=dbt_cdc._shown_of(rows[0]), read=dbt_cdc._tracking_of(rows)) %}
-            {% endif %}
-        {% endif %}
-    {% endfor %}
+    {% set shown = shown or dbt_cdc._tracking_state() %}
+    {% set last_lsn = [scanned_lsn, shown.scanned_lsn] | max %}
+    {% set read = read or dbt_cdc._read_tracking(last_lsn) %}
+    {% set versions = {
+        'current_version': [read.version, shown.current_version or 0] | max,
+        'scanned_lsn': last_lsn,
+        'min_valid_versions': dbt_cdc._min_valid_versions(read.tables),
+        'is_shown': true,
+    } %}
+    {% if versions != shown and attempts %}
+        {% set replace = dbt_cdc._unless_overtaken(
+            view, "scanned_lsn > '" ~ last_lsn ~ "'", dbt_cdc._tracking_versions_sql(
+                versions.current_version, last_lsn, versions.min_valid_versions)) %}
+        {% set rows = dbt_cdc._write_and_fetch(
+            replace, dbt_cdc._read_tracking_sql(last_lsn, dbt_cdc._shown_tracking_sql())) %}
+        {% do adapter.cache_added(view) %}
+        {% do dbt_cdc._publish_tracking_versions(
+            scanned_lsn, dbt_cdc._shown_of(rows[0]), dbt_cdc._tracking_of(rows), attempts - 1) %}
+    {% elif versions != shown %}
+        {% do dbt_cdc._log_line(
+            'change tracking: other commands keep moving what is published; ' ~ view
+            ~ ' shows the rest with the next one') %}
+    {% endif %}
 {% endmacro %}
 
 

@@ -5,7 +5,7 @@
 {%- set tracked = dbt_cdc._with_encodings(tracked, window, log) -%}
 {%- set keys = [] -%}
 {%- set key = [] -%}
-{%- for name in dbt_cdc._key_names(tracked) -%}
+{%- for name in dbt_cdc._quoted(tracked.index_columns) -%}
     {%- do keys.append('key_' ~ loop.index) -%}
     {%- do key.append('key_' ~ loop.index ~ ' as ' ~ name) -%}
 {%- endfor -%}

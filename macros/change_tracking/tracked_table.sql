@@ -6,18 +6,18 @@
     {% do dbt_cdc._check_tracking_meta(node, meta) %}
     {% set columns = (node.columns.values() if node.columns is mapping else node.columns) | list %}
     {% set primary_key = [meta.primary_key] if meta.primary_key is string else meta.primary_key %}
+    {% set table = meta.source_schema ~ '.' ~ meta.source_name %}
     {% set tracked = {
-        'name': 'change_tracking_' ~ dbt_cdc._tracking_suffix(meta.source_schema, meta.source_name),
+        'name': 'change_tracking_' ~ dbt_cdc._plain_name(table),
         'model': node.name,
         'source_schema': meta.source_schema,
         'source_name': meta.source_name,
-        'table': meta.source_schema ~ '.' ~ meta.source_name,
-        'key': (meta.source_schema ~ '.' ~ meta.source_name) | lower,
+        'table': table,
+        'key': table | lower,
         'all_columns': columns,
         'columns': columns,
         'index_columns': primary_key,
         'tracks_columns': meta.get('track_columns_updated', false),
-        'capture_from': 'now',
         'before_image': meta.get('before_image', 'complete'),
         'settings': 'meta.change_tracking',
     } %}
@@ -26,12 +26,6 @@
         {% do tracked.update(columns=dbt_cdc._key_columns(tracked)) %}
     {% endif %}
     {% do return(tracked) %}
-{% endmacro %}
-
-
-{#- <schema>_<table> in lower case, with letters, digits and _ only. -#}
-{% macro _tracking_suffix(source_schema, source_name) %}
-    {% do return(dbt_cdc._plain_name(source_schema ~ '_' ~ source_name)) %}
 {% endmacro %}
 
 
@@ -47,21 +41,11 @@
 {% endmacro %}
 
 
-{#- The quoted names of the key's columns. -#}
-{% macro _key_names(tracked) %}
-    {% set names = [] %}
-    {% for name in tracked.index_columns %}
-        {% do names.append(dbt_cdc._column(name)) %}
-    {% endfor %}
-    {% do return(names) %}
-{% endmacro %}
-
-
 {#- All tracked tables of the project, by the names of their side tables. -#}
 {% macro _tracked_tables() %}
     {% set cache = dbt_cdc._invocation_cache() %}
     {% if 'tracked_tables' not in cache %}
-        {% set found = {} %}
+        {% set found, models = {}, {} %}
         {% for node in graph.nodes.values()
             if node.resource_type == 'model' and node.config.materialized == 'change_tracking_table' %}
             {% set tracked = dbt_cdc._tracked_table(node) %}
@@ -73,10 +57,7 @@
                 ) %}
             {% endif %}
             {% do found.update({tracked.name: tracked}) %}
-        {% endfor %}
-        {% set models = {} %}
-        {% for name, tracked in found.items() %}
-            {% do models.update({name[16:]: tracked.model}) %}
+            {% do models.update({tracked.name[16:]: tracked.model}) %}
         {% endfor %}
         {% do dbt_cdc._check_listed(
             'cdc_tracked_tables', dbt_cdc._listed('cdc_tracked_tables'), models, 'tracked table') %}
@@ -88,13 +69,13 @@
 
 {#- A tracked table by its own name (schema.table) or its side table's, or error 22105. -#}
 {% macro _find_tracked_table(table) %}
-    {% set name = (table if table is not none else 'NULL') | string | lower | trim %}
-    {% for tracked in dbt_cdc._tracked_tables().values()
-        if name in [tracked.key, tracked.name, tracked.name[16:]] %}
+    {% set suffix = dbt_cdc._suffix_of(table) %}
+    {% for tracked in dbt_cdc._tracked_tables().values() if dbt_cdc._suffix_of(tracked.key) == suffix %}
         {% do return(tracked) %}
     {% endfor %}
     {% do dbt_cdc.raise_cdc_error(
-        22105, "change tracking is not enabled on table '" ~ name ~ "'", 'it is on '
+        22105, "change tracking is not enabled on table '" ~ (table if table is not none else 'null') ~ "'",
+        'it is on '
         ~ (dbt_cdc._tracked_tables().values() | map(attribute='table') | sort | join(', ') or 'none')
         ~ '; enable_change_tracking prints the model that enables it'
     ) %}

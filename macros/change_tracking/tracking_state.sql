@@ -85,10 +85,10 @@
     {% set declared = dbt_cdc._tracked_tables() %}
     {% set read = {'tables': {}, 'version': rows[0].version | int} %}
     {% for row in rows if row.source_name is not none %}
-        {% set name = 'change_tracking_' ~ dbt_cdc._tracking_suffix(row.source_schema, row.source_name) %}
+        {% set source_table = row.source_schema ~ '.' ~ row.source_name %}
+        {% set name = 'change_tracking_' ~ dbt_cdc._plain_name(source_table) %}
         {% do read.tables.update({name: dict(
-            row, name=name, table=row.source_schema ~ '.' ~ row.source_name,
-            key=(row.source_schema ~ '.' ~ row.source_name) | lower,
+            row, name=name, table=source_table, key=source_table | lower,
             primary_key=fromjson(row.key_json), columns=fromjson(row.columns_json),
             relation=declared[name].relation if name in declared
                 else table.incorporate(path={'identifier': name})

@@ -57,7 +57,6 @@
 
 {#- The suffix of a side table's name, by the table's name (schema.table) or the side table's. -#}
 {% macro _suffix_of(table) %}
-    {% set suffix = modules.re.sub(
-        '[^a-z0-9_]', '_', (table if table is not none else '') | string | lower | trim) %}
+    {% set suffix = dbt_cdc._plain_name((table if table is not none else '') | string | trim) %}
     {% do return(suffix[16:] if suffix.startswith('change_tracking_') else suffix) %}
 {% endmacro %}

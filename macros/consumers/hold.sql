@@ -6,7 +6,7 @@
     {% set first_lsn = dbt_cdc._first_lsn_to_hold(job) if job else '0xG' %}
     {% set ends = dbt_cdc._ends_of_holds(waiting, first_lsn, job) %}
     {% for consumer in waiting %}
-        {% set instance = instances[consumer.place] %}
+        {% set instance = consumer.instance %}
         {% set needs = consumer.name ~ ' has consumed ' ~ instance.capture_instance ~ ' up to '
             ~ consumer.last_lsn ~ ' only and needs ' ~ consumer.needed_lsn %}
         {% if consumer.needed_lsn >= first_lsn %}
@@ -34,7 +34,7 @@
 
 
 {#- Consumers of an instance that have not read rows below its new low end: [{name, last_lsn, needed_lsn,
-    place (of the instance)}]. -#}
+    instance}]. -#}
 {% macro _waiting_consumers(instances) %}
     {% set bookmarks = {} %}
     {% for row in (dbt_cdc._fetch(
@@ -45,12 +45,10 @@
     {% endfor %}
     {% set questions, asked = [], [] %}
     {% for instance in instances if load_cached_relation(instance.relation) is not none %}
-        {% set place = loop.index0 %}
         {% for bookmark in bookmarks.get(instance.capture_instance | lower, [])
             if bookmark.last_lsn < instance.new_low_end and instance.low_end < instance.new_low_end %}
             {% do asked.append({
-                'name': bookmark.consumer, 'last_lsn': bookmark.last_lsn, 'loss': none,
-                'place': instances.index(instance)
+                'name': bookmark.consumer, 'last_lsn': bookmark.last_lsn, 'loss': none, 'instance': instance,
             }) %}
             {% do questions.append(
                 '(select ' ~ questions | length ~ ' as question, min(`__$start_lsn`) as lsn from '

@@ -10,9 +10,9 @@
         {% if not dry_run %}
             {% set table = dbt_cdc._state_relation('consumer_bookmarks') %}
             {% set is_it = ' where consumer = ' ~ dbt_cdc._literal(bookmarks[0].consumer) %}
-            {% set reset = 'update ' ~ table ~ ' set last_lsn = null, last_time = null, open_lsn = null, '
-                ~ 'accepts_loss = true' ~ is_it if node else 'delete from ' ~ table ~ is_it %}
-            {% do run_query(dbt_cdc._on_failure(reset, reset)) %}
+            {% do dbt_cdc._write_twice(
+                'update ' ~ table ~ ' set last_lsn = null, last_time = null, open_lsn = null, accepts_loss = true'
+                ~ is_it if node else 'delete from ' ~ table ~ is_it) %}
         {% endif %}
     {% endif %}
 {% endmacro %}
@@ -42,6 +42,7 @@
     {% for node in graph.nodes.values() if node.resource_type == 'model' and node.name == name %}
         {% do return(node) %}
     {% endfor %}
+    {% do return(none) %}
 {% endmacro %}
 
 

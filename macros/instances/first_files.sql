@@ -73,9 +73,7 @@
 select event.*, file_name
 from (
     select
-        from_json(
-            value, 'position bigint, topic string, key string, value string, headers string'
-        ) as event,
+        {{ dbt_cdc._landed_event() | indent(8) }} as event,
         _metadata.file_name as file_name
     from text.{{ dbt_cdc._column(folder) }}
 )

@@ -8,7 +8,7 @@
             {% do rows.append(dict(
                 source_schema=instance.source_schema, source_table=instance.source_name,
                 capture_instance=instance.capture_instance, column_name=column.column_name,
-                column_id=column.get('column_id') or column.column_ordinal, column_ordinal=column.column_ordinal,
+                column_id=column.column_id, column_ordinal=column.column_ordinal,
                 **dbt_cdc._type_facts(column.column_type)
             )) %}
         {% endfor %}

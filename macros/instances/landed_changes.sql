@@ -45,7 +45,9 @@
 
 {#- An event out of a line of a file. -#}
 {% macro _landed_event() -%}
-    from_json(value, 'position bigint, topic string, key string, value string, headers string')
+from_json(
+    value, 'position bigint, topic string, key string, value string, headers string'
+)
 {%- endmacro %}
 
 

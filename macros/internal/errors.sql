@@ -42,15 +42,10 @@
 
 {#- Stops a scan: an expression of type string that never returns. `place` and `problem` are SQL. -#}
 {% macro _raise_bad_record(place, problem, advice=none) -%}
-    raise_error({{ dbt_cdc._bad_record_text(place, problem, advice) }})
-{%- endmacro %}
-
-
-{% macro _bad_record_text(place, problem, advice=none) -%}
-    concat(
+    raise_error(concat(
         'CDC 22859: bad log record of ', {{ place }}, ': ', {{ problem }},
         {{ dbt_cdc._literal(dbt_cdc._advice(advice or dbt_cdc._bad_record_advice())) }}
-    )
+    ))
 {%- endmacro %}
 
 

@@ -97,10 +97,16 @@ end
             {% do run_query(statement) %}
         {% endfor %}
     {% elif is_repeatable %}
-        {% do run_query(dbt_cdc._on_failure(all, all)) %}
+        {% do dbt_cdc._write_twice(all) %}
     {% else %}
         {% do run_query('begin\n' ~ all ~ ';\nend') %}
     {% endif %}
+{% endmacro %}
+
+
+{#- A write that another one may overtake is tried once more. -#}
+{% macro _write_twice(statement) %}
+    {% do run_query(dbt_cdc._on_failure(statement, statement)) %}
 {% endmacro %}
 
 

@@ -32,6 +32,16 @@
 {%- endmacro %}
 
 
+{#- Column names, each quoted. -#}
+{% macro _quoted(names) %}
+    {% set quoted = [] %}
+    {% for name in names %}
+        {% do quoted.append(dbt_cdc._column(name)) %}
+    {% endfor %}
+    {% do return(quoted) %}
+{% endmacro %}
+
+
 {#- Indents all lines of a text but the first. -#}
 {% macro _indent(text, width) -%}
     {%- set keep_lines = dbt_cdc._invocation_cache().get('keep_lines') -%}

@@ -58,12 +58,8 @@ where false
 
 
 {% macro _create_state_table_sql(relation, columns) -%}
-    create table if not exists {{ relation }} (
-        {%- for column in columns %}
-        {{ dbt_cdc._column(column.name) }} {{ column.data_type }}{{ ',' if not loop.last }}
-        {%- endfor %}
-    )
-    using {{ dbt_cdc._file_format() }}
+    {{ dbt_cdc._create_table_sql(
+        relation, dict(zip(columns | map(attribute='name'), columns | map(attribute='data_type')))) }}
 {%- endmacro %}
 
 

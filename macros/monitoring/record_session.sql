@@ -51,7 +51,7 @@
 {% macro _phase_text(phase) %}
     {% do return({
         1: 'Reading configuration', 2: 'First scan, building hash table', 3: 'Second scan',
-        6: 'Schema versioning', 7: 'Last scan', 8: 'Done',
+        7: 'Last scan', 8: 'Done',
     }[phase]) %}
 {% endmacro %}
 

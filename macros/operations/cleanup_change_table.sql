@@ -11,17 +11,8 @@
                 22963, 'capture_instance is NULL', 'name the instance whose change table is cleaned'
             ) %}
         {% endif %}
-        {% set found = dbt_cdc._registered_instances(
-            'lower(capture_instance) = ' ~ dbt_cdc._literal(capture_instance | lower)) %}
-        {% if not found %}
-            {% set names = dbt_cdc._registered_instances() | map(attribute='capture_instance') %}
-            {% do dbt_cdc.raise_cdc_error(
-                22981, "capture instance '" ~ capture_instance ~ "' does not exist",
-                'there are ' ~ (names | join(', ') or 'none')
-            ) %}
-        {% endif %}
-        {% set mark = none if low_water_mark is none
-            else dbt_cdc._checked_mark(found[0], low_water_mark) %}
+        {% set instance = dbt_cdc._find_registered(capture_instance) %}
+        {% set mark = none if low_water_mark is none else dbt_cdc._checked_mark(instance, low_water_mark) %}
         {% set cleaned = dbt_cdc._clean_up(mark, capture_instance, dry_run, threshold) %}
         {% if not dry_run %}
             {% do dbt_cdc._report_cleanup(cleaned) %}
@@ -60,12 +51,12 @@
         ) %}
     {% endif %}
     {% set high_end = dbt_cdc._published_state().high_end %}
-    {% if mark < instance.low_end or mark > (high_end or '') %}
+    {% if mark < instance.start_lsn or mark > (high_end or '') %}
         {% do dbt_cdc.raise_cdc_error(
             22957, 'low_water_mark ' ~ mark ~ ' lies outside the validity interval '
-            ~ instance.low_end ~ ' to ' ~ high_end ~ ' of capture instance '
+            ~ instance.start_lsn ~ ' to ' ~ high_end ~ ' of capture instance '
             ~ instance.capture_instance, 'a low end is only ever raised; give an LSN between them'
         ) %}
     {% endif %}
-    {% do return([rows[0].lsn, instance.low_end] | max) %}
+    {% do return([rows[0].lsn, instance.start_lsn] | max) %}
 {% endmacro %}

@@ -57,10 +57,7 @@
     {% if kind == 'all' %}
         {% do lines.extend(['`__CDC_STARTLSN`', '`__CDC_SEQVAL`']) %}
     {% endif %}
-    {% for column in columns %}
-        {% do lines.append(dbt_cdc._column(column)) %}
-    {% endfor %}
-    {% do lines.append('`__CDC_OPERATION`') %}
+    {% do lines.extend(dbt_cdc._quoted(columns) + ['`__CDC_OPERATION`']) %}
     {% for column in flags %}
         {% do lines.append(dbt_cdc._column(column ~ '_uflag')) %}
     {% endfor %}

@@ -13,8 +13,8 @@
         {% endif %}
     {% endfor %}
     {% if raised %}
-        {% set raise_ends = dbt_cdc._raise_low_ends_sql(raised, dbt_cdc._last_lsns_to_remove(raised)) %}
-        {% do run_query(dbt_cdc._on_failure(raise_ends, raise_ends)) %}
+        {% do dbt_cdc._write_twice(
+            dbt_cdc._raise_low_ends_sql(raised, dbt_cdc._last_lsns_to_remove(raised))) %}
     {% endif %}
     {% if behind %}
         {% do dbt_cdc._publish_validity_intervals(shown.scanned_lsn) %}

@@ -9,8 +9,11 @@
             {% do dbt_cdc._check_unedited(instance, known[name]) %}
             {% do dbt_cdc._take_registered(instance, known[name]) %}
         {% endfor %}
-        {% set names = dbt_cdc._create_functions(dbt_cdc._capture_instances().values() | list) %}
-        {% for name in names %}
+        {#- those of a table that is not published yet are made by the run that publishes it -#}
+        {% set tracked = dbt_cdc._tracked_tables().values()
+            | selectattr('key', 'in', dbt_cdc._tracking_state().min_valid_versions) | list %}
+        {% for name in dbt_cdc._create_functions(dbt_cdc._capture_instances().values() | list)
+            + dbt_cdc._create_tracking_functions(tracked) %}
             {% do log('created ' ~ name, info=true) %}
         {% endfor %}
     {% endif %}

@@ -82,13 +82,9 @@
             'they need index_columns and supports_net_changes: true when the instance is made'
         ) %}
     {% endif %}
-    {% set key = [] %}
-    {% for name in instance.index_columns %}
-        {% do key.append(dbt_cdc._column(name)) %}
-    {% endfor %}
     {% do return({
         'function': function, 'capture_instance': instance.name, 'relation': instance.relation,
-        'columns': instance.columns, 'key': key,
+        'columns': instance.columns, 'key': dbt_cdc._quoted(instance.index_columns),
         'is_partial': instance.before_image == 'partial',
         'options': ['all', 'all with mask', 'all with merge'] if is_net
             else ['all', 'all update old'],

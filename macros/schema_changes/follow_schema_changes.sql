@@ -51,7 +51,7 @@
 
 {#- `widened`: name -> type. -#}
 {% macro _alter_types(relation, widened) %}
-    {% if widened and dbt_cdc._file_format() == 'delta' %}
+    {% if widened %}
         {% do run_query(
             'alter table ' ~ relation ~ " set tblproperties ('delta.enableTypeWidening' = 'true')"
         ) %}

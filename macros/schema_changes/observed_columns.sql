@@ -82,9 +82,7 @@
 
 {#- Whether an instance captures it, or a DDL record of the table tells of it. -#}
 {% macro _is_captured_column(row) %}
-    {% for instance in dbt_cdc._instances_of([
-        {'source_schema': row.source_schema, 'source_name': row.source_name}
-    ]) %}
+    {% for instance in dbt_cdc._instances_of([dbt_cdc._source_of(row)]) %}
         {% if row.column_name in instance.columns | map(attribute='name')
             or instance.registered.columns | selectattr('source_type') | list %}
             {% do return(true) %}

@@ -48,22 +48,17 @@
     {% for column in change.columns %}
         {% do types.update({column.name | lower: column.type | string}) %}
     {% endfor %}
-    {% for name, column in columns.items() if name | lower in types and not effect.problem %}
+    {% for name, column in columns.items() if name | lower in types %}
         {% set source_type = types[name | lower] %}
+        {% set now = dict(column, source_type=source_type) %}
         {% if dbt_cdc._is_retyped(name, column, source_type, change.ddl_command) %}
             {% do effect.update(is_update=true) %}
             {% set wanted = dbt_cdc._spark_type(source_type) %}
-            {% if dbt_cdc._holds_type(column.type, wanted) %}
-                {% do effect.columns.update({name: dict(column, source_type=source_type)}) %}
-            {% elif dbt_cdc._widens_to(column.type, wanted) %}
-                {% do effect.columns.update({name: {'type': wanted, 'source_type': source_type}}) %}
-            {% else %}
-                {#- it goes on as long as the values fit -#}
-                {% do effect.columns.update({name: dict(column, source_type=source_type)}) %}
-            {% endif %}
-        {% elif column.source_type != source_type %}
-            {% do effect.columns.update({name: dict(column, source_type=source_type)}) %}
+            {#- a column that does not widen goes on as long as the values fit -#}
+            {% do now.update(type=wanted) if not dbt_cdc._holds_type(column.type, wanted)
+                and dbt_cdc._widens_to(column.type, wanted) %}
         {% endif %}
+        {% do effect.columns.update({name: now}) if now != column %}
     {% endfor %}
     {% do return(effect) %}
 {% endmacro %}

@@ -50,7 +50,7 @@
 
 
 {#- The same of the whole log up to the window's end, for an instance that backfills. -#}
-{% macro _schema_changes_since_log_start(instance, window) %}
+{% macro _schema_changes_since_log_start(window) %}
     {% set rows = dbt_cdc._fetch(
         'select to_json(array_sort(flatten(collect_list(captured_schema_changes)))) as changes from ('
         ~ 'select ' ~ dbt_cdc._captured_schema_changes_sql() ~ ' as captured_schema_changes from ('

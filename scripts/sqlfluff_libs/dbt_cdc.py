@@ -5,15 +5,12 @@ from sqlfluff_libs import Text
 _STATEMENT = Text("select 1 as change_row")
 
 change_table = _STATEMENT
-change_table_log = _STATEMENT
 change_tracking_table = _STATEMENT
 debezium_log = _STATEMENT
-dms_log = _STATEMENT
 log_tables = _STATEMENT
 publication = _STATEMENT
 scan = _STATEMENT
 state_table = _STATEMENT
-wal2json_log = _STATEMENT
 
 
 def __getattr__(name: str) -> Text:

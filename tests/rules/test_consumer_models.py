@@ -158,3 +158,11 @@ def test_changes_that_are_gone(shop: Shop) -> None:
     for name, (_, _, text) in LOSSES.items():
         line = first_line(found[name])
         assert "CDC 313: " in line and text in line, line
+
+
+def test_a_consumer_whose_model_is_gone(shop: Shop) -> None:
+    row = {"consumer": "gone", "capture_instance": "dbo_items", "last_lsn": LOW}
+    answer: dict[str, Answer] = {r"^select consumer, capture_instance, last_lsn from": [row]}
+    result = shop.operation("reset_consumer", answer, consumer="gone")
+    assert result.success, result.output
+    assert "its bookmark would go" in result.output

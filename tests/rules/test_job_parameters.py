@@ -154,7 +154,7 @@ MARKS: list[tuple[dict[str, Any], str]] = [
     ({"threshold": True}, "CDC 22850: threshold is True"),
     ({"capture_instance": None}, "CDC 22963: capture_instance is NULL"),
     ({"capture_instance": "nope"},
-     "CDC 22981: capture instance 'nope' does not exist: there are dbo_orders, dbo_orders_v2"),
+     "CDC 22981: capture instance 'nope' does not exist: there are dbo_heap, dbo_items, dbo_notes"),
     ({"low_water_mark": "0x1"}, "CDC 22964: low_water_mark 0x1 is not the start_lsn of an entry"),
     ({"low_water_mark": INSIDE}, f"CDC 22964: low_water_mark {INSIDE} is not the start_lsn"),
     ({"low_water_mark": int_to_lsn(0xFF)},
@@ -182,13 +182,13 @@ def test_unfit_marks(shop: Shop, arguments: dict[str, Any], text: str) -> None:
 
 def test_a_mark_is_lowered_to_the_first_of_its_time(shop: Shop) -> None:
     """But not below the low end; letter case does not count."""
-    for mark, low_end, wanted in (
+    for mark, start_lsn, wanted in (
         (MID, LOW, int_to_lsn(0x10C)),
         (MID.lower(), INSIDE, INSIDE),
         (f" {HIGH} ", LOW, HIGH),
         (0x122, LOW, HIGH),
     ):
-        instance = {"low_end": low_end, "capture_instance": "dbo_notes"}
+        instance = {"start_lsn": start_lsn, "capture_instance": "dbo_notes"}
         found = shop.values(("_checked_mark", instance, mark), answer=LSN_OF_TIME)
         assert found == [wanted]
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
+from database import Answer
 from shop import LOW, Shop
 
 COLUMNS = [{"name": "id", "data_type": "int"}, {"name": "name", "data_type": "string"}]
@@ -135,3 +137,16 @@ def test_one_table_by_two_models(shop: Shop) -> None:
     with found:
         shown = shop.refusal("flush_ct_internal_table_on_demand", table="dbo.items")
     assert "CDC 4996: change tracking of table dbo." in shown and "is enabled twice" in shown
+
+
+@pytest.mark.parametrize("versions", ["{}", '{"dbo.items": 0}'])
+def test_create_functions_makes_those_of_published_tables(shop: Shop, versions: str) -> None:
+    shown = {"current_version": 0, "scanned_lsn": LOW, "min_valid_versions": versions}
+    answer: dict[str, Answer] = {
+        r"from \S*change_tracking_versions$": [shown],
+        r"^begin\s+create or replace function": [],
+    }
+    result = shop.dbt("run-operation", "create_functions", answer=answer, may_lack=True)
+    made = re.findall(r"created \S+\.(\w+)", result.output)
+    assert "fn_cdc_get_all_changes_dbo_items" in made, result.output
+    assert ("changetable_changes_dbo_items" in made) == ("items" in versions), made

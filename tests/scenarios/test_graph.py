@@ -21,13 +21,20 @@ from tracking import tracked_models
 pytestmark = pytest.mark.slow
 
 TRACKED = TrackedTable("dbo", "items", (("id", "int"), ("name", "string")), ("id",), False)
+ENDS = "'dbo_items', dbt_cdc.get_min_lsn('dbo_items'), dbt_cdc.get_max_lsn()"
 READERS = {
     "now.sql": "{{ config(materialized='replica') }}"
     " select * from {{ dbt_cdc.new_changes('dbo_items') }}",
     "versions.sql": "{{ config(materialized='history') }}"
     " select * from {{ dbt_cdc.new_changes('dbo_items') }}",
-    "changes.sql": "select * from {{ dbt_cdc.get_all_changes("
-    "'dbo_items', dbt_cdc.get_min_lsn('dbo_items'), dbt_cdc.get_max_lsn()) }}",
+    "appended.sql": "{{ config(materialized='incremental', incremental_strategy='append',"
+    " file_format='delta') }} select * from {{ dbt_cdc.new_changes('dbo_items') }}",
+    "changes.sql": f"select * from {{{{ dbt_cdc.get_all_changes({ENDS}) }}}}",
+    "net.sql": f"select * from {{{{ dbt_cdc.get_net_changes({ENDS}) }}}}",
+    "feed.sql": f"select * from {{{{ dbt_cdc.change_feed({ENDS}) }}}}",
+    "columns.sql": f"select * from {{{{ dbt_cdc.get_column_changes({ENDS}) }}}}",
+    "positions.sql": "select '{{ dbt_cdc.map_lsn_to_time(dbt_cdc.get_max_lsn()) }}' as time,"
+    " '{{ dbt_cdc.map_time_to_lsn('smallest greater than', '2024-01-01') }}' as lsn",
     "tracked.sql": "select * from {{ dbt_cdc.changetable_changes('dbo.items', none) }}",
     "by_time.sql": "select * from {{ dbt_cdc.all_changes_between('dbo_items') }}",
     "net_by_time.sql": "select * from {{ dbt_cdc.net_changes_between('dbo_items') }}",
