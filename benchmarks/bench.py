@@ -317,6 +317,12 @@ def many_instances(bench: Bench) -> Iterator[Result]:
         )
 
 
+LIKE_USERS = {  # what profiles/profiles.yml sets, where tests have one task for everything
+    "spark.driver.memory": "6g",
+    "spark.sql.shuffle.partitions": "4",
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "4",
+    "spark.sql.files.maxPartitionBytes": "16m",
+}
 PARTS = {
     "capture": capture,
     "queries": queries,
@@ -391,7 +397,9 @@ def main() -> None:
     parser.add_argument("--only", choices=PARTS)
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="dbt_cdc_bench_"))
-    harness.SPARK_CONF["spark.driver.memory"] = "6g"
+    harness.SPARK_CONF.update(LIKE_USERS)
+    for name in ("spark.sql.leafNodeDefaultParallelism", "spark.sql.files.minPartitionNum"):
+        del harness.SPARK_CONF[name]
     harness.JAVA_OPTIONS = ""
     results = read_results() if options.only else {}
     try:

@@ -92,8 +92,7 @@
     {% if family in ['string', 'text'] %}
         {#- The parser writes numbers and nested values anew, 1.50 as 1.5: where the text has them otherwise, they
             are refused. -#}
-        {% set written = 'concat(' ~ dbt_cdc._literal(
-            '"' ~ column.name.replace('\\', '\\\\').replace('"', '\\"') ~ '":') ~ ', ' ~ read ~ ', ' %}
+        {% set written = 'concat(' ~ dbt_cdc._key_literal(column) ~ ', ' ~ read ~ ', ' %}
         {% do misfits.append(
             read ~ " rlike '" ~ '^(-?\\\\d+[.]|0$|"|[{\\\\[].*(\\\\d[.]\\\\d|"-?I))' ~ "'\n    and text rlike "
             ~ dbt_cdc._literal(dbt_cdc._key_pattern(column) ~ '(-?\\d+[.eE]|-0|[{\\[])')
@@ -158,6 +157,13 @@
     {%- endfor -%}
     {{ keys[0] if keys | length == 1 else '(' ~ keys | join('|') ~ ')' }}\s*:\s*
 {%- endmacro %}
+
+
+{#- The same as it is mostly written, a SQL literal. -#}
+{% macro _key_literal(column) %}
+    {% do return(dbt_cdc._literal(
+        '"' ~ column.name.replace('\\', '\\\\').replace('"', '\\"') ~ '":')) %}
+{% endmacro %}
 
 
 {#- The columns of some families of types. -#}

@@ -11,16 +11,17 @@ parsed as (
         *,
         {{ dbt_cdc._indent(dbt_cdc._parsed_images(columns), 8) }} as json,
         get(json.images, 0) as {{ before }},
-        get(json.images, 1) as after
+        get(json.images, 1) as after,
+        locate('{', before_image, 2) = 0 as is_flat
     from records
 ),
 
--- an absent key and a null differ only in an update
+-- an absent key and a null differ only in an update, where the images do not show that both are nulls
 complete as (
     select
         *,
         operation = 'UPDATE' and (
-            {{ dbt_cdc._flow(dbt_cdc._null_tests(columns, [before, 'after']), ' or ', 12) }}
+            {{ dbt_cdc._flow(dbt_cdc._null_tests(instance), ' or ', 12) }}
         ) as has_nulls,
         if(has_nulls, json_object_keys(coalesce(before_image, '{}')), null) as old_keys,
         if(has_nulls, json_object_keys(coalesce(after_image, '{}')), null) as new_keys,
@@ -108,12 +109,18 @@ from_json(
 {% endmacro %}
 
 
-{% macro _null_tests(columns, images) %}
-    {% set tests = [] %}
-    {% for column in dbt_cdc._logged_columns(columns) %}
-        {% for image in images %}
-            {% do tests.append(image ~ '.' ~ dbt_cdc._column(column.name) ~ ' is null') %}
-        {% endfor %}
+{#- For each column, whether the keys of the images have to be looked at: where one image has a value and the
+    other does not, or neither has one and the before image does not spell the key out, or not surely as its own:
+    it may be that of an object in it. -#}
+{% macro _null_tests(instance) %}
+    {% set before = dbt_cdc._logged_before(instance) ~ '.' %}
+    {% set tests = ['before_image is null'] if instance.before_image == 'partial' else [] %}
+    {% for column in dbt_cdc._logged_columns(instance.columns) %}
+        {% set name = dbt_cdc._column(column.name) %}
+        {% do tests.append('isnull(' ~ before ~ name ~ ') <> isnull(after.' ~ name ~ ')') %}
+        {% do tests.append(
+            'isnull(' ~ before ~ name ~ ') and not (is_flat and contains(before_image, '
+            ~ dbt_cdc._key_literal(column) ~ '))') %}
     {% endfor %}
     {% do return(tests or ['false']) %}
 {% endmacro %}

@@ -5,6 +5,7 @@
     {% set planned = dbt_cdc._plan_instances(window, enters_new=true) %}
     {% set new = planned.new %}
     {% if new %}
+        {% for instance in new %}{% do dbt_cdc._check_role(instance) %}{% endfor %}
         {% for table in ['captured_columns', 'index_columns', 'change_tables'] %}
             {% set target = dbt_cdc._state_relation(table) %}
             {% set values = dbt_cdc['_' ~ table ~ '_values'](new) %}

@@ -49,7 +49,8 @@
         {% do new.append(instance) %}
     {% endfor %}
     {% if new %}
-        {% set state = dbt_cdc._published_state() %}
+        {% set state = dbt_cdc._published_state() if load_cached_relation(dbt_cdc._validity_intervals()) is not none
+            else window.state %}
         {% set intervals = [] %}
         {% for row in dbt_cdc._fetch(dbt_cdc._intervals_sql(dbt_cdc._zero_lsn())) %}
             {% do intervals.append(state.intervals.get(
@@ -70,35 +71,31 @@
 {#- Replaces the view from the tables, and again until it shows what they hold: a cleanup or another
     run may have moved them in between. `state` is what is published, `rows` what the tables hold, where
     that was just read. -#}
-{% macro _publish_validity_intervals(scanned_lsn, state=none, rows=none) %}
-    {% set now = {'state': state, 'rows': rows} %}
-    {% for attempt in range(5) %}
-        {% if not now.is_settled %}
-            {% set state = now.state or dbt_cdc._published_state() %}
-            {% set read = dbt_cdc._intervals_sql(state.high_end or dbt_cdc._zero_lsn()) %}
-            {% set rows = dbt_cdc._fetch(read) if now.rows is none else now.rows %}
-            {% if rows %}
-                {% set last_lsn = [scanned_lsn, state.scanned_lsn, rows[0].high_end or ''] | max %}
-                {% set intervals = dbt_cdc._with_times(rows, state) %}
-                {% set replace = dbt_cdc._replace_view_sql(intervals, last_lsn, rows[0].high_end) %}
-                {% do now.update(state=none, rows=dbt_cdc._write_and_fetch(replace, read)) %}
-                {% do adapter.cache_added(dbt_cdc._validity_intervals()) %}
-                {% do dbt_cdc._remember_intervals(intervals) %}
-            {% endif %}
-            {% do now.update(is_settled=(not rows or rows == now.rows)) %}
+{% macro _publish_validity_intervals(scanned_lsn, state=none, rows=none, attempts=5) %}
+    {% set state = state or dbt_cdc._published_state() %}
+    {% set read = dbt_cdc._intervals_sql(state.high_end or dbt_cdc._zero_lsn()) %}
+    {% set rows = dbt_cdc._fetch(read) if rows is none else rows %}
+    {% if rows and attempts %}
+        {% set last_lsn = [scanned_lsn, state.scanned_lsn, rows[0].high_end or ''] | max %}
+        {% set intervals = dbt_cdc._with_times(rows, state) %}
+        {% set found = dbt_cdc._write_and_fetch(
+            dbt_cdc._replace_view_sql(intervals, last_lsn, rows[0].high_end), read) %}
+        {% do adapter.cache_added(dbt_cdc._validity_intervals()) %}
+        {#- for the consumers that come after it -#}
+        {% set known = {} %}
+        {% for interval in intervals %}
+            {% do known.update({interval.capture_instance | lower: interval}) %}
+        {% endfor %}
+        {% do dbt_cdc._invocation_cache().update(published_intervals=known) %}
+        {% if found != rows %}
+            {% do return(dbt_cdc._publish_validity_intervals(scanned_lsn, none, found, attempts - 1)) %}
         {% endif %}
-    {% endfor %}
+    {% elif rows %}
+        {% do dbt_cdc._log_line(
+            'other commands keep moving what is published; ' ~ dbt_cdc._validity_intervals()
+            ~ ' shows the rest with the next one') %}
+    {% endif %}
     {% do dbt_cdc._grant_validity_intervals() %}
-{% endmacro %}
-
-
-{#- What this run has published, for the consumers that come after it. -#}
-{% macro _remember_intervals(intervals) %}
-    {% set known = {} %}
-    {% for interval in intervals %}
-        {% do known.update({interval.capture_instance | lower: interval}) %}
-    {% endfor %}
-    {% do dbt_cdc._invocation_cache().update(published_intervals=known) %}
 {% endmacro %}
 
 

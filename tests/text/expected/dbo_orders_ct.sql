@@ -32,18 +32,24 @@ parsed as (
                 'allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false')
         ) as json,
         get(json.images, 0) as old,
-        get(json.images, 1) as after
+        get(json.images, 1) as after,
+        locate('{', before_image, 2) = 0 as is_flat
     from records
 ),
 
--- an absent key and a null differ only in an update
+-- an absent key and a null differ only in an update, where the images do not show that both are nulls
 complete as (
     select
         *,
         operation = 'UPDATE' and (
-            old.`id` is null or after.`id` is null or old.`note` is null or after.`note` is null
-            or old.`amount` is null or after.`amount` is null or old.`at` is null
-            or after.`at` is null
+            isnull(old.`id`) <> isnull(after.`id`)
+            or isnull(old.`id`) and not (is_flat and contains(before_image, '"id":'))
+            or isnull(old.`note`) <> isnull(after.`note`)
+            or isnull(old.`note`) and not (is_flat and contains(before_image, '"note":'))
+            or isnull(old.`amount`) <> isnull(after.`amount`)
+            or isnull(old.`amount`) and not (is_flat and contains(before_image, '"amount":'))
+            or isnull(old.`at`) <> isnull(after.`at`)
+            or isnull(old.`at`) and not (is_flat and contains(before_image, '"at":'))
         ) as has_nulls,
         if(has_nulls, json_object_keys(coalesce(before_image, '{}')), null) as old_keys,
         if(has_nulls, json_object_keys(coalesce(after_image, '{}')), null) as new_keys,

@@ -34,22 +34,36 @@ parsed as (
                 'allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false')
         ) as json,
         get(json.images, 0) as old,
-        get(json.images, 1) as after
+        get(json.images, 1) as after,
+        locate('{', before_image, 2) = 0 as is_flat
     from records
 ),
 
--- an absent key and a null differ only in an update
+-- an absent key and a null differ only in an update, where the images do not show that both are nulls
 complete as (
     select
         *,
         operation = 'UPDATE' and (
-            old.`column_0` is null or after.`column_0` is null or old.`column_1` is null
-            or after.`column_1` is null or old.`column_2` is null or after.`column_2` is null
-            or old.`column_3` is null or after.`column_3` is null or old.`column_4` is null
-            or after.`column_4` is null or old.`column_5` is null or after.`column_5` is null
-            or old.`column_6` is null or after.`column_6` is null or old.`column_7` is null
-            or after.`column_7` is null or old.`column_8` is null or after.`column_8` is null
-            or old.`column_9` is null or after.`column_9` is null
+            isnull(old.`column_0`) <> isnull(after.`column_0`)
+            or isnull(old.`column_0`) and not (is_flat and contains(before_image, '"column_0":'))
+            or isnull(old.`column_1`) <> isnull(after.`column_1`)
+            or isnull(old.`column_1`) and not (is_flat and contains(before_image, '"column_1":'))
+            or isnull(old.`column_2`) <> isnull(after.`column_2`)
+            or isnull(old.`column_2`) and not (is_flat and contains(before_image, '"column_2":'))
+            or isnull(old.`column_3`) <> isnull(after.`column_3`)
+            or isnull(old.`column_3`) and not (is_flat and contains(before_image, '"column_3":'))
+            or isnull(old.`column_4`) <> isnull(after.`column_4`)
+            or isnull(old.`column_4`) and not (is_flat and contains(before_image, '"column_4":'))
+            or isnull(old.`column_5`) <> isnull(after.`column_5`)
+            or isnull(old.`column_5`) and not (is_flat and contains(before_image, '"column_5":'))
+            or isnull(old.`column_6`) <> isnull(after.`column_6`)
+            or isnull(old.`column_6`) and not (is_flat and contains(before_image, '"column_6":'))
+            or isnull(old.`column_7`) <> isnull(after.`column_7`)
+            or isnull(old.`column_7`) and not (is_flat and contains(before_image, '"column_7":'))
+            or isnull(old.`column_8`) <> isnull(after.`column_8`)
+            or isnull(old.`column_8`) and not (is_flat and contains(before_image, '"column_8":'))
+            or isnull(old.`column_9`) <> isnull(after.`column_9`)
+            or isnull(old.`column_9`) and not (is_flat and contains(before_image, '"column_9":'))
         ) as has_nulls,
         if(has_nulls, json_object_keys(coalesce(before_image, '{}')), null) as old_keys,
         if(has_nulls, json_object_keys(coalesce(after_image, '{}')), null) as new_keys,
