@@ -1,9 +1,9 @@
 {#- The change rows of one instance in one window: the definition of a change table. Each record leaves as
     none, one or two rows. -#}
-{% macro _change_rows(instance, window, log, scan_transactions) -%}
-{%- set instance = dbt_cdc._with_encodings(instance, window, log) -%}
+{% macro _change_rows(instance, window) -%}
+{%- set instance = dbt_cdc._with_encodings(instance, window) -%}
 {%- set columns = instance.columns -%}
-{{ dbt_cdc._checked_changes(instance, window, log, scan_transactions) }}
+{{ dbt_cdc._checked_changes(instance, window) }}
 
 select
     commit_lsn as `__$start_lsn`,
@@ -39,8 +39,8 @@ where {{ dbt_cdc._checked(instance, 'row_operation in (1, 2) or ' ~ dbt_cdc._is_
 
 
 {#- The steps up to `typed`: the rows of each record, with what does not fit. -#}
-{% macro _checked_changes(instance, window, log, scan_transactions) -%}
-with {{ dbt_cdc._window_records(instance, window, log, scan_transactions) }},
+{% macro _checked_changes(instance, window) -%}
+with {{ dbt_cdc._window_records(instance, window) }},
 
 {{ dbt_cdc._image_steps(instance) }}
 {%- endmacro %}
@@ -50,7 +50,7 @@ with {{ dbt_cdc._window_records(instance, window, log, scan_transactions) }},
     when it was opened, or for a backfill, of the whole log up to its end. The log is read from the window's
     first record on. No join hint: a small window is broadcast, a large one is joined by sorting, and nothing
     grows on the driver. -#}
-{% macro _window_records(instance, window, log, scan_transactions) -%}
+{% macro _window_records(instance, window) -%}
 records as (
     select
         committed.commit_lsn,
@@ -60,13 +60,13 @@ records as (
         {{- '\n        log.encodings,' if instance.has_encodings }}
         case when log.operation <> 'INSERT' then log.before_image end as before_image,
         case when log.operation <> 'DELETE' then log.after_image end as after_image
-    from {{ log }} as log
+    from {{ window.log }} as log
     inner join {% if window.get('is_backfill') -%}
         (
             {{ dbt_cdc._indent(
-                dbt_cdc._window_transactions(log, dbt_cdc._zero_lsn(), window.to_lsn), 12) }}
+                dbt_cdc._window_transactions(window.log, dbt_cdc._zero_lsn(), window.to_lsn), 12) }}
         )
-    {%- else %}{{ scan_transactions }}{% endif %} as committed
+    {%- else %}{{ dbt_cdc._transactions_of(window) }}{% endif %} as committed
         on
             log.tran_id = committed.tran_id
             and log.lsn between committed.begin_lsn and committed.commit_lsn

@@ -2,13 +2,12 @@
     Its YAML says what is captured; docs/decisions/0003 tells why it is written as it is. -#}
 {% macro change_table() -%}
     {{ config(materialized='change_table', full_refresh=false) }}
-    {%- set log = dbt_cdc._log_relation() %}
-    {%- set scan_transactions = dbt_cdc._state_relation('scan_transactions') %}
+    {%- do dbt_cdc._log_relation() %}
+    {%- do dbt_cdc._state_relation('scan_transactions') %}
     {%- if execute %}
         {%- do dbt_cdc._file_format() %}
         {%- set instance = dbt_cdc._current_instance(dbt_cdc.captured_model()) %}
-        {%- set window = dbt_cdc._instance_window(instance, dbt_cdc.scan_window()) %}
-{{ dbt_cdc._change_rows(instance, window, log, window.transactions_relation or scan_transactions) }}
+{{ dbt_cdc._change_rows(instance, dbt_cdc._instance_window(instance, dbt_cdc.scan_window())) }}
     {%- endif %}
 {%- endmacro %}
 

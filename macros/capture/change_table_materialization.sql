@@ -42,17 +42,14 @@
 
 {#- The window's rows into the change table, unless they are there. Gives how many of the window are. -#}
 {% macro _append_changes(relation, instance, window, rows) %}
-    {% set log = dbt_cdc._log_relation() %}
-    {% set encoded = dbt_cdc._with_encodings(instance, window, log) %}
-    {% set later = " where `__$start_lsn` > '" ~ window.previous_lsn ~ "'" %}
-    {% set guard = 'not exists (select 1 from ' ~ relation ~ later ~ ')' %}
+    {% set encoded = dbt_cdc._with_encodings(instance, window) %}
+    {% set is_later = "`__$start_lsn` > '" ~ window.previous_lsn ~ "'" %}
     {% do return(dbt_cdc._main_write_and_fetch(
         dbt_cdc._insert_once(
-            relation, rows, guard, dbt_cdc._is_first_writer(instance, window),
-            dbt_cdc._raise_first_problem(encoded, dbt_cdc._checked_changes(
-                encoded, window, log, dbt_cdc._state_relation('scan_transactions')))
+            relation, rows, is_later, dbt_cdc._is_first_writer(instance, window),
+            dbt_cdc._raise_first_problem(encoded, dbt_cdc._checked_changes(encoded, window))
         ),
-        'select count(*) as row_count from ' ~ relation ~ later
+        'select count(*) as row_count from ' ~ relation ~ ' where ' ~ is_later
         ~ " and `__$start_lsn` <= '" ~ window.to_lsn ~ "'"
     )[0].row_count) %}
 {% endmacro %}

@@ -5,9 +5,9 @@
 
 {#- The instance (or tracked table) with `encodings` of its columns: [{name, ..., texts}]. There are several
     where the window's records differ; `texts` are then the log's `encodings` that it stands for. -#}
-{% macro _with_encodings(instance, window, log) %}
+{% macro _with_encodings(instance, window) %}
     {% set columns = [] %}
-    {% set of_log = dbt_cdc._encodings_of_log(window, log).get(instance.table, []) %}
+    {% set of_log = dbt_cdc._encodings_of_log(window).get(instance.table, []) %}
     {% for column in instance.columns %}
         {% set found = {} %}
         {% set given = dbt_cdc._given_source_type(instance, column) %}
@@ -114,16 +114,16 @@
 
 
 {#- The different `encodings` that the window's records have, by table. -#}
-{% macro _encodings_of_log(window, log) %}
+{% macro _encodings_of_log(window) %}
     {% set cache = dbt_cdc._invocation_cache() %}
     {% set key = 'encodings since ' ~ window.floor_lsn %}
     {% if key not in cache %}
         {% do cache.update({key: {}}) %}
-        {% if window.to_lsn and dbt_cdc._may_have_encodings() and dbt_cdc._log_has(log, 'encodings') %}
+        {% if window.to_lsn and dbt_cdc._may_have_encodings() and dbt_cdc._log_has(window.log, 'encodings') %}
             {% for row in dbt_cdc._fetch(
                 "select source_schema || '.' || source_name as source_table, "
                 ~ 'to_json(array_sort(collect_set(encodings))) as encodings, count_if(encodings is null) as without '
-                ~ 'from ' ~ log ~ " where lsn >= '" ~ (window.floor_lsn or dbt_cdc._zero_lsn())
+                ~ 'from ' ~ window.log ~ " where lsn >= '" ~ (window.floor_lsn or dbt_cdc._zero_lsn())
                 ~ "' and lsn <= '" ~ window.to_lsn ~ "' and source_name is not null group by all"
             ) %}
                 {% do cache[key].update({

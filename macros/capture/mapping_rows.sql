@@ -78,8 +78,7 @@ union all
     {%- else -%}
     (
         {{ dbt_cdc._indent(dbt_cdc._change_rows(
-            instance, dbt_cdc._instance_window(instance, window), window.log,
-            window.transactions_relation), 8) }}
+            instance, dbt_cdc._instance_window(instance, window)), 8) }}
     )
     {%- endif -%}
 {%- endmacro %}

@@ -54,10 +54,7 @@
         from ({{ dbt_cdc._indent(dbt_cdc._open_windows_sql(scanned_lsn, relation), 12) }}) as open_window
     {%- endset %}
     {% set found = dbt_cdc._main_write_and_fetch(
-        dbt_cdc._insert_once(
-            relation, rows,
-            'not exists (select 1 from ' ~ relation ~ " where window_to_lsn > '" ~ scanned_lsn ~ "')"
-        ), query) %}
+        dbt_cdc._insert_once(relation, rows, "window_to_lsn > '" ~ scanned_lsn ~ "'"), query) %}
     {% do return(dict(dbt_cdc._window_of(found[0], scanned_lsn), is_opened_here=true)) %}
 {% endmacro %}
 

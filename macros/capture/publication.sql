@@ -44,10 +44,7 @@
     {% do dbt_cdc._raise_truncated_low_ends() %}
     {% do dbt_cdc._publish_versions(window) %}
     {% set intervals = dbt_cdc._main_write_and_fetch(
-        dbt_cdc._insert_once(
-            mapping, rows,
-            'not exists (select 1 from ' ~ mapping ~ " where start_lsn > '" ~ window.previous_lsn ~ "')"
-        ),
+        dbt_cdc._insert_once(mapping, rows, "start_lsn > '" ~ window.previous_lsn ~ "'"),
         dbt_cdc._intervals_sql(window.state.high_end or dbt_cdc._zero_lsn())
     ) if dbt_cdc._capture_instances() else none %}
     {% do dbt_cdc._publish_validity_intervals(window.to_lsn, window.state, intervals) %}

@@ -102,11 +102,7 @@
 
 {#- Rows that a killed run has left without their change_tables row are not entered twice. -#}
 {% macro _enter_sql(target, values) -%}
-    {%- set rows = 'select * from values ' ~ values | join(', ') -%}
-    {{ dbt_cdc._insert_once(
-        target, rows,
-        'not exists (select 1 from ' ~ target ~ ' as present where present.object_id = col1)'
-    ) }}
+    {{ dbt_cdc._insert_once(target, 'select * from values ' ~ values | join(', '), 'object_id = col1') }}
 {%- endmacro %}
 
 

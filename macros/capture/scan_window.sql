@@ -78,7 +78,10 @@
 {#- The window as one instance sees it: an instance that backfills starts at the log's start, one that
     takes over from another at that LSN; one that ended has an `end_lsn`, the first that it lacks. -#}
 {% macro _instance_window(instance, window) %}
-    {% set window = dict(window) %}
+    {% set window = dict(
+        window, log=window.log or dbt_cdc._log_relation(),
+        transactions_relation=dbt_cdc._transactions_of(window)
+    ) %}
     {% set is_new = instance.name | lower not in window.published %}
     {% do window.update(is_backfill=(
         is_new and instance.capture_from == 'log_start'

@@ -4,7 +4,7 @@
 {% materialization change_tracking_table, default %}
     {% set relation = this.incorporate(type='table') %}
     {% set tracked = dbt_cdc._tracked_table(model) %}
-    {% set window = dbt_cdc.scan_window() %}
+    {% set window = dict(dbt_cdc.scan_window(), log=dbt_cdc._log_relation()) %}
 
     {{ run_hooks(pre_hooks) }}
 
@@ -17,14 +17,13 @@
     {% set is_capturing = dbt_cdc._is_capturing(window) %}
     {% if is_capturing and tracked.name in window.versions.tables
         and dbt_cdc._is_touched(tracked, window) %}
-        {% set later = relation ~ ' where sys_change_version > ' ~ window.versions.base %}
-        {% set encoded = dbt_cdc._with_encodings(tracked, window, dbt_cdc._log_relation()) %}
+        {% set is_later = 'sys_change_version > ' ~ window.versions.base %}
+        {% set encoded = dbt_cdc._with_encodings(tracked, window) %}
         {% set row_count = dbt_cdc._main_write_and_fetch(
             dbt_cdc._insert_once(
-                relation, compiled_code, 'not exists (select 1 from ' ~ later ~ ')', false,
-                dbt_cdc._raise_first_problem(
-                    encoded, dbt_cdc._checked_events(encoded, window, dbt_cdc._log_relation()))),
-            'select count(*) as row_count from ' ~ later
+                relation, compiled_code, is_later, false,
+                dbt_cdc._raise_first_problem(encoded, dbt_cdc._checked_events(encoded, window))),
+            'select count(*) as row_count from ' ~ relation ~ ' where ' ~ is_later
         )[0].row_count %}
     {% endif %}
     {% if is_capturing %}

@@ -8,7 +8,6 @@
     {%- if execute %}
         {%- set tracked = dbt_cdc._tracked_table(model) %}
         {%- do dbt_cdc._file_format() %}
-        {%- set window = dbt_cdc.scan_window() %}
-{{ dbt_cdc._tracked_rows(tracked, window, log) }}
+{{ dbt_cdc._tracked_rows(tracked, dict(dbt_cdc.scan_window(), log=log)) }}
     {%- endif %}
 {%- endmacro %}

@@ -5,16 +5,13 @@
 {% macro _publish_versions(window) %}
     {% if dbt_cdc._tracked_tables() %}
         {% do dbt_cdc._announce_tracked_tables(window.versions.published) %}
-        {% set target = dbt_cdc._state_relation('syscommittab') %}
         {% set rows %}
             select commit_ts, xdes_id, commit_lsn, commit_time
             from ({{ dbt_cdc._indent(dbt_cdc._versions_sql(window), 12) }})
         {% endset %}
         {% set read = dbt_cdc._write_and_fetch(
             dbt_cdc._insert_once(
-                target, rows,
-                'not exists (select 1 from ' ~ target ~ ' where commit_ts > ' ~ window.versions.base ~ ')'
-            ),
+                dbt_cdc._state_relation('syscommittab'), rows, 'commit_ts > ' ~ window.versions.base),
             dbt_cdc._read_tracking_sql(window.to_lsn)
         ) %}
         {% do dbt_cdc._begin_after_truncates(window.versions.truncated) %}

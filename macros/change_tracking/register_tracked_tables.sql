@@ -86,10 +86,7 @@
 {% macro _enter_database() %}
     {% set target = dbt_cdc._state_relation('change_tracking_databases') %}
     {% if not dbt_cdc._fetch('select 1 from ' ~ target) %}
-        {% do run_query(dbt_cdc._insert_once(
-            target, "select 0, true, 2, 3, 'DAYS', 0L, 0L",
-            'not exists (select 1 from ' ~ target ~ ')'
-        )) %}
+        {% do run_query(dbt_cdc._insert_once(target, "select 0, true, 2, 3, 'DAYS', 0L, 0L", 'true')) %}
     {% endif %}
 {% endmacro %}
 

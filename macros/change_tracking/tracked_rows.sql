@@ -1,15 +1,15 @@
 {#- The rows of one side table in one window: what each transaction has done to each key. Records
     become events of keys; an update of the key is the delete of one and the insert of another. All
     events of a key in a transaction give one row. -#}
-{% macro _tracked_rows(tracked, window, log) -%}
-{%- set tracked = dbt_cdc._with_encodings(tracked, window, log) -%}
+{% macro _tracked_rows(tracked, window) -%}
+{%- set tracked = dbt_cdc._with_encodings(tracked, window) -%}
 {%- set keys = [] -%}
 {%- set key = [] -%}
 {%- for name in dbt_cdc._quoted(tracked.index_columns) -%}
     {%- do keys.append('key_' ~ loop.index) -%}
     {%- do key.append('key_' ~ loop.index ~ ' as ' ~ name) -%}
 {%- endfor -%}
-{{ dbt_cdc._checked_events(tracked, window, log) }},
+{{ dbt_cdc._checked_events(tracked, window) }},
 
 events as (
     select
@@ -52,13 +52,13 @@ from net
 
 
 {#- The steps up to `typed`: the rows of each record, with what does not fit. -#}
-{% macro _checked_events(tracked, window, log) -%}
+{% macro _checked_events(tracked, window) -%}
 with transactions as (
     {{ dbt_cdc._indent(dbt_cdc._versions_sql(window), 4) }}
 ),
 
 records as (
-    {{ dbt_cdc._indent(dbt_cdc._tracked_records(tracked, window, log), 4) }}
+    {{ dbt_cdc._indent(dbt_cdc._tracked_records(tracked, window), 4) }}
 ),
 
 {{ dbt_cdc._image_steps(tracked) }}
@@ -67,18 +67,18 @@ records as (
 
 {#- The table's records that the window commits, each with its version. The log may have a column
     change_tracking_context. -#}
-{% macro _tracked_records(tracked, window, log) -%}
+{% macro _tracked_records(tracked, window) -%}
 select
     transactions.commit_ts,
     log.lsn,
     log.operation,
     log.command_id,
-    {{ 'log.change_tracking_context' if dbt_cdc._log_has(log, 'change_tracking_context')
+    {{ 'log.change_tracking_context' if dbt_cdc._log_has(window.log, 'change_tracking_context')
         else 'cast(null as string)' }} as context,
     {{- '\n    log.encodings,' if tracked.has_encodings }}
     case when log.operation <> 'INSERT' then log.before_image end as before_image,
     case when log.operation <> 'DELETE' then log.after_image end as after_image
-from {{ log }} as log
+from {{ window.log }} as log
 inner join transactions
     on
         log.tran_id = transactions.xdes_id

@@ -13,7 +13,6 @@
                 pre_hook='{{ dbt_cdc._open_bookmarks() }}', post_hook='{{ dbt_cdc._move_bookmarks() }}'
             ) -}}
         {%- endif -%}
-    (select 1 as placeholder)
     {%- else -%}
         {%- set window = dbt_cdc._consumer_window(capture_instance, mode, initial, initial_lsn) -%}
         {%- set of_history = window.kind == 'all' and config.get('materialized') == 'history' -%}

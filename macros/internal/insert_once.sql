@@ -1,11 +1,11 @@
-{#- An INSERT that can be repeated and raced: `guard` is false where its rows are already there, and
-    since it reads the target, Delta refuses the second of two at once. The handler then tries
+{#- An INSERT that can be repeated and raced: its rows are already there where the target has any of which
+    `is_there` holds, and since it reads the target, Delta refuses the second of two at once. The handler then tries
     again, which adds nothing if the other one has done the work (docs/decisions/0001). The first writer
     of rows needs no guard at the first attempt. `diagnosis` is a SELECT that finds out what is wrong. -#}
-{% macro _insert_once(target, rows, guard, is_first=false, diagnosis=none) -%}
+{% macro _insert_once(target, rows, is_there, is_first=false, diagnosis=none) -%}
     {{ dbt_cdc._write_once(
-        dbt_cdc._guarded_insert(target, rows, none if is_first else guard), rows,
-        dbt_cdc._guarded_insert(target, rows, guard), diagnosis
+        dbt_cdc._guarded_insert(target, rows, none if is_first else is_there), rows,
+        dbt_cdc._guarded_insert(target, rows, is_there), diagnosis
     ) }}
 {%- endmacro %}
 
@@ -27,13 +27,13 @@ select max(hash(*)) from (
 {%- endmacro %}
 
 
-{% macro _guarded_insert(target, rows, guard) -%}
+{% macro _guarded_insert(target, rows, is_there) -%}
 insert into {{ target }}
 select * from (
     {{ dbt_cdc._indent(rows, 4) }}
 )
-{%- if guard %}
-where {{ guard }}
+{%- if is_there %}
+where not exists (select 1 from {{ target }} where {{ is_there }})
 {%- endif %}
 {%- endmacro %}
 

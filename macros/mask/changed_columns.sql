@@ -8,7 +8,5 @@
         (cdc_name, cdc_place) -> {{ dbt_cdc._indent(
             dbt_cdc.is_bit_set('cdc_place + 1', mask), 4) }}
     ) end
-    {%- else -%}
-    cast(array() as array<string>)
     {%- endif -%}
 {%- endmacro %}

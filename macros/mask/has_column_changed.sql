@@ -3,8 +3,6 @@
     {%- if execute -%}
     {%- set instance = dbt_cdc._find_instance(capture_instance) -%}
     {{ dbt_cdc.is_bit_set(dbt_cdc._captured_ordinal(instance, column_name), mask) }}
-    {%- else -%}
-    true
     {%- endif -%}
 {%- endmacro %}
 

@@ -182,10 +182,9 @@
     {% for column in instance.columns %}
         {% do columns.append(dict(column, data_type=plan.columns[column.name].type)) %}
     {% endfor %}
-    {% set encoded = dbt_cdc._with_encodings(dict(instance, columns=columns), window, window.log) %}
+    {% set encoded = dbt_cdc._with_encodings(dict(instance, columns=columns), window) %}
     {% set found = dbt_cdc._fetch(
-        dbt_cdc._placed_misfits(encoded, dbt_cdc._checked_changes(
-            encoded, window, window.log, dbt_cdc._transactions_of(window)))
+        dbt_cdc._placed_misfits(encoded, dbt_cdc._checked_changes(encoded, window))
         ~ ' select min(commit_lsn) as lsn, min_by(place, commit_lsn) as name from placed where place in ('
         ~ dbt_cdc._literals(outgrown.keys()) ~ ')')[0] %}
     {% do return({

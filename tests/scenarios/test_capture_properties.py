@@ -285,7 +285,8 @@ def arguments(instance: CaptureInstance) -> str:
     """Those of the macros that write the statement of an instance, for all of the log."""
     return (
         f"dbt_cdc._find_instance('{instance.capture_instance}'),"
-        " dict(dbt_cdc._no_window(), to_lsn='0x' ~ 'F' * 20), 'one_log', 'one_transactions'"
+        " dict(dbt_cdc._no_window(), to_lsn='0x' ~ 'F' * 20, log='one_log',"
+        " transactions_relation='one_transactions')"
     )
 
 

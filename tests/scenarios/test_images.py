@@ -119,7 +119,8 @@ def compiled_reads(
         f"read_{instance.capture_instance}.sql": "-- {{ ref('raw_log') }}\n"
         "{% if execute %}{{ dbt_cdc._change_rows("
         f"dbt_cdc._find_instance('{instance.capture_instance}'),"
-        " dict(dbt_cdc._no_window(), to_lsn='0x' ~ 'F' * 20), 'one_log', 'one_transactions'"
+        " dict(dbt_cdc._no_window(), to_lsn='0x' ~ 'F' * 20, log='one_log',"
+        " transactions_relation='one_transactions')"
         ") }}{% endif %}"
         for instance in instances
     }
