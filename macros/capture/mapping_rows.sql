@@ -4,11 +4,6 @@
 {% macro _mapping_rows(window) -%}
     {%- set transactions = dbt_cdc._transactions_of(window) -%}
     {%- set asked = dbt_cdc._instances_of(window.updated_tables or []) -%}
-    {%- set backfilling = [] -%}
-    {%- for instance in dbt_cdc._capture_instances().values()
-        if window.to_lsn and dbt_cdc._instance_window(instance, window).is_backfill -%}
-        {%- do backfilling.append(instance) -%}
-    {%- endfor -%}
 with entered as (
     select
         commit_lsn as start_lsn,
@@ -24,50 +19,24 @@ with entered as (
             {{ dbt_cdc._indent(dbt_cdc._leaves_rows(), 12) }}
             {%- if asked %}
             or commit_lsn in (
-                {{ dbt_cdc._indent(dbt_cdc._commits_with_rows(
-                    asked, window, window.previous_lsn, window.to_lsn), 16) }}
+                {%- for instance in asked %}
+                select `__$start_lsn` from {{ dbt_cdc._indent(
+                    dbt_cdc._change_rows_to_publish(instance, window), 16) }}
+                where
+                    `__$start_lsn` > '{{ window.previous_lsn }}'
+                    and `__$start_lsn` <= '{{ window.to_lsn }}'
+                {{- ' union all' if not loop.last }}
+                {%- endfor %}
             )
             {%- endif %}
         )
 )
 
 select * from entered
-    {%- if backfilling %}
-union all
-{{ dbt_cdc._backfilled_rows(backfilling, window) }}
-    {%- endif %}
     {%- if window.to_lsn and not window.ends_with_rows %}
 union all
 {{ dbt_cdc._heartbeat_sql(window, transactions) }}
     {%- endif %}
-{%- endmacro %}
-
-
-{#- What backfilling instances add below the window. -#}
-{% macro _backfilled_rows(instances, window) -%}
-    select commit_lsn, begin_time, commit_time, tran_id, begin_lsn
-    from (
-        {{ dbt_cdc._indent(dbt_cdc._window_transactions(
-            window.log, dbt_cdc._zero_lsn(), window.previous_lsn), 8) }}
-    )
-    where
-        commit_lsn in (
-            {{ dbt_cdc._indent(dbt_cdc._commits_with_rows(
-                instances, window, dbt_cdc._zero_lsn(), window.previous_lsn), 12) }}
-        )
-        and commit_lsn not in (
-            select start_lsn from {{ dbt_cdc._state_relation('lsn_time_mapping') }} where start_lsn is not null
-        )
-{%- endmacro %}
-
-
-{#- The commits after an LSN and up to another one that left rows in the change tables. -#}
-{% macro _commits_with_rows(instances, window, after_lsn, to_lsn) -%}
-    {%- for instance in instances %}
-    select `__$start_lsn` from {{ dbt_cdc._indent(dbt_cdc._change_rows_to_publish(instance, window), 4) }}
-    where `__$start_lsn` > '{{ after_lsn }}' and `__$start_lsn` <= '{{ to_lsn }}'
-    {{- '\nunion all' if not loop.last }}
-    {%- endfor %}
 {%- endmacro %}
 
 
@@ -143,3 +112,19 @@ union all
     {% endfor %}
     {% do return(instances) %}
 {% endmacro %}
+
+
+{#- What a backfilling instance adds below the window: by itself, as it is not there yet where a run that died has
+    entered the window before the instance came. -#}
+{% macro _backfill_mapping_sql(instance, window) -%}
+    {%- set mapping = dbt_cdc._state_relation('lsn_time_mapping') -%}
+    insert into {{ mapping }}
+    select commit_lsn, begin_time, commit_time, tran_id, begin_lsn
+    from (
+        {{ dbt_cdc._indent(dbt_cdc._window_transactions(
+            window.log, dbt_cdc._zero_lsn(), window.previous_lsn), 8) }}
+    ) as committed
+    where
+        commit_lsn in (select `__$start_lsn` from {{ instance.relation }})
+        and commit_lsn not in (select start_lsn from {{ mapping }} where start_lsn is not null)
+{%- endmacro %}

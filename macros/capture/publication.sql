@@ -41,6 +41,11 @@
     {% do dbt_cdc._announce_new_instances(window) %}
     {% do dbt_cdc._follow_roles() %}
     {% do dbt_cdc._end_abandoned_instances(window) %}
+    {% for instance in dbt_cdc._capture_instances().values() %}
+        {% if dbt_cdc._instance_window(instance, window).is_backfill %}
+            {% do run_query(dbt_cdc._backfill_mapping_sql(instance, window)) %}
+        {% endif %}
+    {% endfor %}
     {% do dbt_cdc._raise_truncated_low_ends() %}
     {% do dbt_cdc._publish_versions(window) %}
     {% set intervals = dbt_cdc._main_write_and_fetch(
