@@ -4,6 +4,7 @@
 {% macro _mapping_rows(window) -%}
     {%- set transactions = dbt_cdc._transactions_of(window) -%}
     {%- set asked = dbt_cdc._instances_of(window.updated_tables or []) -%}
+    {%- set backfilling = dbt_cdc._backfilling(window) -%}
 with entered as (
     select
         commit_lsn as start_lsn,
@@ -19,24 +20,63 @@ with entered as (
             {{ dbt_cdc._indent(dbt_cdc._leaves_rows(), 12) }}
             {%- if asked %}
             or commit_lsn in (
-                {%- for instance in asked %}
-                select `__$start_lsn` from {{ dbt_cdc._indent(
-                    dbt_cdc._change_rows_to_publish(instance, window), 16) }}
-                where
-                    `__$start_lsn` > '{{ window.previous_lsn }}'
-                    and `__$start_lsn` <= '{{ window.to_lsn }}'
-                {{- ' union all' if not loop.last }}
-                {%- endfor %}
+                {{ dbt_cdc._indent(dbt_cdc._commits_with_rows(
+                    asked, window, window.previous_lsn, window.to_lsn), 16) }}
             )
             {%- endif %}
         )
 )
 
 select * from entered
+    {%- if backfilling %}
+union all
+select commit_lsn, begin_time, commit_time, tran_id, begin_lsn
+from (
+    {{ dbt_cdc._indent(dbt_cdc._window_transactions(
+        window.log, dbt_cdc._zero_lsn(), window.previous_lsn), 4) }}
+)
+where
+    commit_lsn in (
+        {{ dbt_cdc._indent(dbt_cdc._commits_with_rows(
+            backfilling, window, dbt_cdc._zero_lsn(), window.previous_lsn), 8) }}
+    )
+    {%- endif %}
     {%- if window.to_lsn and not window.ends_with_rows %}
 union all
 {{ dbt_cdc._heartbeat_sql(window, transactions) }}
     {%- endif %}
+{%- endmacro %}
+
+
+{#- The commits after an LSN and up to another one that left rows in the change tables. -#}
+{% macro _commits_with_rows(instances, window, after_lsn, to_lsn) -%}
+    {%- for instance in instances %}
+    select `__$start_lsn` from {{ dbt_cdc._indent(dbt_cdc._change_rows_to_publish(instance, window), 4) }}
+    where `__$start_lsn` > '{{ after_lsn }}' and `__$start_lsn` <= '{{ to_lsn }}'
+    {{- ' union all' if not loop.last }}
+    {%- endfor %}
+{%- endmacro %}
+
+
+{#- The instances that bring changes from before the window. -#}
+{% macro _backfilling(window) %}
+    {% set instances = [] %}
+    {% for instance in dbt_cdc._capture_instances().values()
+        if window.to_lsn and dbt_cdc._instance_window(instance, window).is_backfill %}
+        {% do instances.append(instance) %}
+    {% endfor %}
+    {% do return(instances) %}
+{% endmacro %}
+
+
+{#- What is there already where a run died before it published. With a new instance, row by row: that run
+    may have entered the window before the instance came. -#}
+{% macro _is_in_mapping(window) -%}
+    {%- if dbt_cdc._capture_instances().keys() | reject('in', window.published) | list -%}
+    start_lsn = appended.start_lsn
+    {%- else -%}
+    start_lsn > '{{ window.previous_lsn }}'
+    {%- endif -%}
 {%- endmacro %}
 
 
@@ -112,19 +152,3 @@ union all
     {% endfor %}
     {% do return(instances) %}
 {% endmacro %}
-
-
-{#- What a backfilling instance adds below the window: by itself, as it is not there yet where a run that died has
-    entered the window before the instance came. -#}
-{% macro _backfill_mapping_sql(instance, window) -%}
-    {%- set mapping = dbt_cdc._state_relation('lsn_time_mapping') -%}
-    insert into {{ mapping }}
-    select commit_lsn, begin_time, commit_time, tran_id, begin_lsn
-    from (
-        {{ dbt_cdc._indent(dbt_cdc._window_transactions(
-            window.log, dbt_cdc._zero_lsn(), window.previous_lsn), 8) }}
-    ) as committed
-    where
-        commit_lsn in (select `__$start_lsn` from {{ instance.relation }})
-        and commit_lsn not in (select start_lsn from {{ mapping }} where start_lsn is not null)
-{%- endmacro %}

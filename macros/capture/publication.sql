@@ -41,15 +41,10 @@
     {% do dbt_cdc._announce_new_instances(window) %}
     {% do dbt_cdc._follow_roles() %}
     {% do dbt_cdc._end_abandoned_instances(window) %}
-    {% for instance in dbt_cdc._capture_instances().values() %}
-        {% if dbt_cdc._instance_window(instance, window).is_backfill %}
-            {% do run_query(dbt_cdc._backfill_mapping_sql(instance, window)) %}
-        {% endif %}
-    {% endfor %}
     {% do dbt_cdc._raise_truncated_low_ends() %}
     {% do dbt_cdc._publish_versions(window) %}
     {% set intervals = dbt_cdc._main_write_and_fetch(
-        dbt_cdc._insert_once(mapping, rows, "start_lsn > '" ~ window.previous_lsn ~ "'"),
+        dbt_cdc._insert_once(mapping, rows, dbt_cdc._is_in_mapping(window)),
         dbt_cdc._intervals_sql(window.state.high_end or dbt_cdc._zero_lsn())
     ) if dbt_cdc._capture_instances() else none %}
     {% do dbt_cdc._publish_validity_intervals(window.to_lsn, window.state, intervals) %}

@@ -31,7 +31,7 @@ select max(hash(*)) from (
 insert into {{ target }}
 select * from (
     {{ dbt_cdc._indent(rows, 4) }}
-)
+) as appended
 {%- if is_there %}
 where not exists (select 1 from {{ target }} where {{ is_there }})
 {%- endif %}

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from reference import query
 from reference.capture import CaptureInstance, capture
 from reference.log import UTC, LogRecord, int_to_lsn
-from statements import recorded
+from statements import dying_at, recorded
 
 pytestmark = pytest.mark.slow
 
@@ -547,9 +547,10 @@ def test_the_log_may_be_a_table_a_view_or_a_source(make_project: Callable[..., P
     assert "CDC 22901" in result.output
 
 
-@pytest.mark.soak
-def test_late_instances(make_project: Callable[..., Project]) -> None:
-    """One that starts now, and one that is as if it had been there from the beginning."""
+@pytest.mark.parametrize("after_a_death", [True, pytest.param(False, marks=pytest.mark.soak)])
+def test_late_instances(make_project: Callable[..., Project], after_a_death: bool) -> None:
+    """One that starts now, and one that is as if it had been there from the beginning; also in a
+    window that a run without them had entered into lsn_time_mapping before it died."""
     target, log = Capture(make_project, [T]), Log()
     commits = []
 
@@ -572,11 +573,17 @@ def test_late_instances(make_project: Callable[..., Project]) -> None:
     before = high_end(target)
     now = instance("t", {"id": "int"}, "id", name="dbo_t_now")
     late = instance("u", {"id": "int"}, "id")
+    if after_a_death:
+        window(2)
+        with dying_at(lambda sql: "insert into" in sql and "lsn_time_mapping" in sql):
+            assert not target.project.dbt("run").success
+        assert commits[-3] in [m[0] for m in mapping(target)] and high_end(target) == before
     for each, capture_from in ((now, "now"), (late, "log_start")):
         name = each.capture_instance
         target.project.write(f"models/{name}_ct.sql", "{{ dbt_cdc.change_table() }}")
         target.project.write(f"models/{name}.yml", instance_yaml([each], capture_from=capture_from))
-    window(2)
+    if not after_a_death:
+        window(2)
     target.run()
     assert target.changes(late) == capture(log.records, late)
     assert target.changes(T) == capture(log.records, T)
