@@ -28,7 +28,8 @@ UNITS = {"pollinginterval": " s", "retention": " minutes", "threshold": " rows"}
 def verdict(data: Data, longest: int | None) -> Data:
     """Whether anything is wrong, or late by more than `longest` seconds, where they are given;
     beside that what is good to know."""
-    problems, delays = find_problems(data, longest), find_delays(data, longest)
+    stopped, slow = find_pause(data, longest)
+    problems, delays = find_problems(data, stopped), [*slow, *find_delays(data, longest)]
     notes = find_notes(data)
     if is_empty(data):
         status, text = "nothing", "Nothing is captured here yet."
@@ -52,8 +53,26 @@ def is_empty(data: Data) -> bool:
     return not (data["tables"] or data["sessions"] or data["errors"])
 
 
-def find_problems(data: Data, longest: int | None) -> list[Data]:
-    """What somebody has to do something about, in plain words."""
+def find_pause(data: Data, longest: int | None) -> tuple[list[Data], list[Data]]:
+    """That no scan has run for too long, as a problem; or, where `longest` does not say how long
+    that is, for half of it, as a delay."""
+    last = max((row["end_time"] or row["start_time"] for row in scans(data)), default=None)
+    if not last:
+        return [], []
+    allowed, why = (longest, "--max-minutes") if longest else longest_pause(data)
+    pause = (at(data["made"]) - at(last)).total_seconds()
+    text = f"No scan has run since {short(last)}, {since(data, last)}"
+    if pause > allowed:
+        text = f"{text}; the limit is {span(allowed)} ({why}). Does the capture job run?"
+        return [trouble(text, "jobs.md")], []
+    if not longest and pause > max(LEAST, allowed / 2):
+        text = f"{text}, longer than is usual; a problem after {span(allowed)} ({why})."
+        return [], [trouble(text, "jobs.md")]
+    return [], []
+
+
+def find_problems(data: Data, stopped: list[Data]) -> list[Data]:
+    """What somebody has to do something about, in plain words; also that scans have `stopped`."""
     made, found = at(data["made"]), []
     ended = [row for row in scans(data) if row["end_time"]]
     failing = list(takewhile(lambda row: row["error_count"], reversed(ended)))
@@ -73,13 +92,7 @@ def find_problems(data: Data, longest: int | None) -> list[Data]:
             "The last scan did not capture all change tables; its window stays open until a run "
             "takes the others.", "jobs.md#schedulers",
         ))  # fmt: skip
-    last = last_sign(data)
-    allowed, why = (longest, "--max-minutes") if longest else longest_pause(data)
-    if last and (made - at(last)).total_seconds() > allowed:
-        found.append(trouble(
-            f"No scan has run since {short(last)}, {since(data, last)}; the limit is "
-            f"{span(allowed)} ({why}). Does the capture job run?", "jobs.md",
-        ))  # fmt: skip
+    found += stopped
     for row in scans(data):
         if not row["end_time"] and made - at(row["start_time"]) > LONGEST_SCAN:
             found.append(trouble(
@@ -108,13 +121,6 @@ def find_problems(data: Data, longest: int | None) -> list[Data]:
 def find_delays(data: Data, longest: int | None) -> list[Data]:
     """What may be as it should be, or the first sign that it is not."""
     found, limit = [], retention(data)
-    last, (allowed, why) = last_sign(data), longest_pause(data)
-    pause = (at(data["made"]) - at(last)).total_seconds() if last else 0
-    if not longest and max(LEAST, allowed / 2) < pause <= allowed:
-        found.append(trouble(
-            f"No scan has run since {short(last)}, {since(data, last)}, longer than is usual; a "
-            f"problem after {span(allowed)} ({why}).", "jobs.md",
-        ))  # fmt: skip
     waiting = next((row["waiting_for"] for row in reversed(scans(data)) if row["end_time"]), None)
     if waiting:
         found.append(trouble(
@@ -152,11 +158,6 @@ def page_of_error(message: str | None) -> str:
     """Where an error's number is explained."""
     number_ = re.match(r"CDC (\d+): ", message or "")
     return f"errors.md#cdc-{number_[1]}" if number_ else "monitoring.md"
-
-
-def last_sign(data: Data) -> str | None:
-    """When a scan ended, or the one that runs began."""
-    return max((row["end_time"] or row["start_time"] for row in scans(data)), default=None)
 
 
 def longest_pause(data: Data) -> tuple[float, str]:
