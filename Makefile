@@ -38,13 +38,14 @@ test-soak: setup ## real processes and long stories: kill -9, races, 1,024 colum
 test-fast: setup ## the tests that take seconds
 	@$(PYTEST) $(TWO) -m "not slow and not soak" tests
 
-lint: setup ## ruff, yamllint, sqlfluff, dbt's own warnings, the links of the docs and their reference
+lint: setup ## ruff, yamllint, sqlfluff, dbt's own warnings, the reference, the links of all pages
 	@$(BIN)/ruff check --quiet $(PY)
 	@$(BIN)/ruff format --quiet --check $(PY)
 	@$(BIN)/yamllint --strict .
 	@$(BIN)/sqlfluff lint --nocolor --disable-progress-bar $(SQL)
 	@$(BIN)/dbt --quiet --warn-error parse
 	@$(BIN)/python scripts/reference.py --check
+	@$(BIN)/python scripts/links.py
 	@$(BIN)/mkdocs build --quiet --site-dir target/docs
 
 docs: setup ## the docs as a site, in site/
