@@ -17,8 +17,8 @@
 
 
 {% macro _model_yaml(node, origin) %}
-    {% set lines = ['version: 2', '', 'models:', '  - name: ' ~ node.name, '    config:', '      meta:',
-        '        cdc:'] %}
+    {% set lines = ['version: 2', '', 'models:', '  - name: ' ~ node.name,
+        '    data_tests: [dbt_cdc.capture_checks]', '    config:', '      meta:', '        cdc:'] %}
     {% for key, value in node.config.meta.cdc.items() %}
         {% do lines.append('          ' ~ key ~ ': ' ~ (
             dbt_cdc._yaml_list(value) if key == 'index_columns'

@@ -91,6 +91,7 @@ def test_the_files_of_a_table_without_ddl(shop: Shop) -> None:
         "",
         "models:",
         "  - name: notes2_ct",
+        "    data_tests: [dbt_cdc.capture_checks]",
         "    config:",
         "      meta:",
         "        cdc:",
