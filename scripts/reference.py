@@ -19,13 +19,23 @@ HEAD = """# Reference
 
 Every public macro, run-operation, materialization, data test and table, as the package's own YAML
 and comments describe them: `scripts/reference.py` writes this page. The examples are asked of the
-shop that `make run` captures, after its two batches, or of [two clients](two-clients.md) before the
-first one's round; a test compares the results. What has a name in SQL Server
+shop that `make run` captures, after its two batches, or of what they name: of
+[two clients](two-clients.md) before the first one's round, or of a
+[table that changes](instances.md#when-the-source-changes) and then gets a value that does not fit.
+Tests compare the results. What has a name in SQL Server
 is under it in [what corresponds to what](correspondences.md), with the persistent functions;
 settings and variables are in [settings](settings.md), errors by number in [errors](errors.md).
 """
 # What only this package's own models, hooks and unit tests call.
 OWN = ("captured_model", "finish_scan", "publication", "scan", "scan_window", "state_table")
+# What is asked where it is not the shop after its two batches.
+STORIES = {
+    "two-clients.md": "two clients",
+    "two-clients.md#a-client-that-comes-back-too-late": "two clients, after the cleanup",
+    "instances.md#when-the-source-changes": "a table that changes",
+    "log.md#what-waits": "a log that waits",
+    "#change_job": "a shop whose retention was changed",
+}
 TITLES = {
     "log": "The log", "capture": "Capture", "query": "Queries", "lsn": "LSNs and times",
     "mask": "Update masks", "consumers": "Consumers", "change_tracking": "Change tracking",
@@ -77,7 +87,7 @@ def example(name: str) -> str:
     if "call" not in found:
         return f"Example: {found['instead']}\n" if found else ""
     language = "" if found["call"].startswith("dbt ") else "sql"
-    text = f"Example, of [two clients]({found['of']})" if "of" in found else "Example"
+    text = f"Example, of [{STORIES[found['of']]}]({found['of']})" if "of" in found else "Example"
     if "model" in found:
         path = ROOT / "models" / "example" / f"{found['model']}.sql"
         model = path.read_text(encoding="utf-8").strip()

@@ -52,6 +52,7 @@ class Examples:
             elif e["call"].startswith("dbt "):
                 commands = re.split(r"^dbt ", e["call"], flags=re.M)[1:]
                 lines = "\n".join(self.said(shlex.split(c)) for c in commands).split("\n")
+                lines = without(e.get("hidden"), lines)
                 count = e.get("lines", len(lines))
                 found[name] = "\n".join(lines[:count] + ["..."] * (count < len(lines)))
         if "of" in next(iter(self.examples.values())):
@@ -63,6 +64,8 @@ class Examples:
 
     def answers(self, calls: dict[str, str]) -> dict[str, str]:
         """The rows of SQL, or what else the calls compile to."""
+        if not calls:
+            return {}
         between = "\n;;\n"
         text = between.join(calls.values())
         done = dbtRunner().invoke(["compile", *self.options, "--inline", text])
@@ -102,6 +105,18 @@ def table(rows: DataFrame) -> str:
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
         for line in lines
     )
+
+
+def without(name: str | None, lines: list[str]) -> list[str]:
+    """Printed rows with a column's values left out."""
+    if not name:
+        return lines
+    start = lines[0].index(f" {name} ") + 1
+    end = start + len(re.match(rf"{name} *", lines[0][start:])[0])
+    return [
+        line[:start] + (name if n == 0 else "...").ljust(len(name) + 2) + line[end:]
+        for n, line in enumerate(lines)
+    ]
 
 
 def outcome(example: dict[str, Any], build: Any) -> str:

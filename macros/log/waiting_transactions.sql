@@ -76,7 +76,8 @@ select
     first_position,
     case
         when xid = 'snapshot' then 'the last row of the snapshot has not landed'
-        when commit_number is null then concat(landed_events, ' events have landed, its END has not')
+        when commit_number is null
+            then concat(landed_events, if(landed_events = 1, ' event has', ' events have'), ' landed, its END has not')
         when is_whole then 'all its events have landed, those of an earlier one have not'
         else concat(landed_events, ' of ', event_count, ' events have landed')
     end as reason,

@@ -70,6 +70,35 @@ def test_two_batches_are_captured_and_the_unit_test_passes(
     assert sum(row[1] for row in net.collect()) == 51
     ask_analyses(spark, tmp_path, options, ends[0])
     Examples(spark, SCHEMA, options).check(done.result.results)
+    retention = ["--args", "{job_type: cleanup, retention: 10080}"]
+    assert dbtRunner().invoke(["run-operation", "change_job", *retention, *options]).success
+    Examples(spark, SCHEMA, options, of="#change_job").check()
+    land_a_part(landing)
+    assert dbtRunner().invoke(["run", *options, "--select", "+shop_log"]).success
+    Examples(spark, SCHEMA, options, of="log.md#what-waits").check()
+
+
+def land_a_part(landing: Path) -> None:
+    """A third file, which ends within the events of its transaction."""
+    source = {
+        "connector": "postgresql", "schema": "public", "table": "docs", "lsn": 26859800,
+        "ts_ms": 1795252521000, "ts_us": 1795252521000000, "snapshot": "false", "txId": 947,
+    }  # fmt: skip
+    transaction = {"id": "947:26859800", "total_order": 1, "data_collection_order": 1}
+    after = {"doc_id": "a", "title": "t", "rev": 1, "body": "b"}
+    change = {"op": "c", "before": None, "after": after}
+    values = [
+        {"status": "BEGIN", "id": "947:26859800", "ts_ms": 1795252521000},
+        {**change, "source": source, "transaction": transaction},
+    ]
+    topics = ["pg.transaction", "pg.public.docs"]
+    keys = [{"id": "947:26859800"}, {"doc_id": "a"}]
+    events = [
+        {"position": 1434 + n, "topic": topic, "key": json.dumps(key), "value": json.dumps(value)}
+        for n, (topic, key, value) in enumerate(zip(topics, keys, values, strict=True))
+    ]
+    text = "".join(f"{json.dumps({**event, 'headers': None})}\n" for event in events)
+    (landing / "events_0003.jsonl").write_text(text, encoding="utf-8")
 
 
 def check_readme(said: list[str]) -> None:

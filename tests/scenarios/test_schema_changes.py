@@ -18,6 +18,7 @@ import pytest
 import yaml
 from asking import rows
 from capturing import Capture, instance_yaml
+from examples import Examples
 from harness import PACKAGE, DbtResult, Project
 from reference.capture import CaptureInstance, capture
 from reference.log import UTC, LogRecord, int_to_lsn, lsn_to_int
@@ -748,3 +749,30 @@ def test_a_window_with_ddl_that_dies_after_every_write(
         ])  # fmt: skip
     assert found[0] == found[1]
     assert found[0][0][0]["dbo_orders"][1] < found[0][0][0]["orders_ids"][1]
+
+
+def test_the_examples_of_the_reference(make_project: Callable[..., Project]) -> None:
+    """Of a table that gets a wider column and a new one, and then a value that does not fit."""
+    old = {"id": "int", "amount": "decimal(9,2)"}
+    wide = {**old, "amount": "decimal(12,2)"}
+    columns = (("id", "int"), ("amount", "decimal(9,2)"))
+    target = Capture(make_project, [CaptureInstance("dbo", "orders", "dbo_orders", columns, KEY)])
+    log = Log()
+    log.commit(("INSERT", "orders", {"id": 1, "amount": 1.25}))
+    log.land(target)
+    target.run()
+    widen = "alter table dbo.orders alter column amount decimal(12,2)"
+    log.commit(("DDL", "orders", (widen, wide)))
+    add = "alter table dbo.orders add note nvarchar(100)"
+    log.commit(("DDL", "orders", (add, {**wide, "note": "nvarchar(100)"})))
+    log.land(target)
+    target.run()
+    log.commit(("INSERT", "orders", {"id": 2, "amount": 12.345, "note": "x"}))
+    log.land(target)
+    assert not target.project.dbt("run").success
+    project = target.project
+    folder = project.folder
+    options = [f"--{name}={folder}" for name in ("project-dir", "profiles-dir")]
+    options += [f"--target-path={folder}/target", f"--log-path={folder}/logs", "--quiet"]
+    story = "instances.md#when-the-source-changes"
+    Examples(project.spark, project.schema, options, of=story).check()

@@ -115,7 +115,7 @@ def test_the_page(make_project: Callable[..., Project]) -> None:
 
 @pytest.mark.slow
 def test_the_examples_of_the_reference(make_project: Callable[..., Project]) -> None:
-    """Those of change tracking, before the first client's round."""
+    """Those of change tracking, before the first client's round and after a cleanup."""
     shop = Shop(make_project)
     shop.go_on("the")
     project = shop.tracking.project
@@ -123,3 +123,6 @@ def test_the_examples_of_the_reference(make_project: Callable[..., Project]) -> 
     options = [f"--{name}={folder}" for name in ("project-dir", "profiles-dir")]
     options += [f"--target-path={folder}/target", f"--log-path={folder}/logs", "--quiet"]
     Examples(project.spark, project.schema, options, of="two-clients.md").check()
+    shop.go_on("cleanup")
+    story = "two-clients.md#a-client-that-comes-back-too-late"
+    Examples(project.spark, project.schema, options, of=story).check()
