@@ -8,9 +8,10 @@
 {% macro _with_encodings(instance, window) %}
     {% set columns = [] %}
     {% set of_log = dbt_cdc._encodings_of_log(window).get(instance.table, []) %}
+    {% set types = (dbt_cdc._adapter_types() or {}).get(instance.table, {}) %}
     {% for column in instance.columns %}
         {% set found = {} %}
-        {% set given = dbt_cdc._given_source_type(instance, column) %}
+        {% set given = dbt_cdc._column_meta(column).get('source_type') or types.get(column.name) %}
         {% for text in of_log or [none] %}
             {% set encoding = dbt_cdc._encoding_of(column, given, fromjson(text or '{}').get(column.name)) %}
             {% do found.setdefault(tojson(encoding), dict(encoding, texts=[])).texts.append(text) %}
@@ -24,26 +25,16 @@
 {% endmacro %}
 
 
-{#- What the YAML of the column says, or else an adapter's `types`. -#}
-{% macro _given_source_type(instance, column) %}
-    {% set meta = dbt_cdc._column_meta(column) %}
-    {% set types = dbt_cdc._adapter_types() or {} %}
-    {% do return(meta.get('source_type') or types.get(instance.table, {}).get(column.name)) %}
-{% endmacro %}
-
-
 {#- The argument `types` of the adapters in this project, each of which leaves it in its model's meta; none
     without an adapter. -#}
 {% macro _adapter_types() %}
     {% set cache = dbt_cdc._invocation_cache() %}
     {% if 'adapter_types' not in cache %}
-        {% set found = namespace(types=none) %}
-        {% set nodes = [] if dbt_cdc._is_unit_test() else graph.nodes.values() %}
-        {% for node in nodes if node.resource_type == 'model' %}
+        {% do cache.update(adapter_types=none) %}
+        {% for node in ([] if dbt_cdc._is_unit_test() else graph.nodes.values()) if node.resource_type == 'model' %}
             {% set types = (node.config.meta or {}).get('cdc_source_types') %}
-            {% set found.types = dict(found.types or {}, **types) if types is mapping else found.types %}
+            {% do cache.update(adapter_types=dict(cache.adapter_types or {}, **types)) if types is mapping %}
         {% endfor %}
-        {% do cache.update(adapter_types=found.types) %}
     {% endif %}
     {% do return(cache.adapter_types) %}
 {% endmacro %}
@@ -106,20 +97,16 @@
 {% endmacro %}
 
 
-{#- Whether an adapter may have written the log: one of this project, or that of a source. -#}
-{% macro _may_have_encodings() %}
-    {% do return(not dbt_cdc._is_unit_test()
-        and (dbt_cdc._adapter_types() is not none or dbt_cdc._setting('cdc_log_source'))) %}
-{% endmacro %}
-
-
-{#- The different `encodings` that the window's records have, by table. -#}
+{#- The different `encodings` that the window's records have, by table. They may have some where an adapter has
+    written the log: one of this project, or that of a source. -#}
 {% macro _encodings_of_log(window) %}
     {% set cache = dbt_cdc._invocation_cache() %}
     {% set key = 'encodings since ' ~ window.floor_lsn %}
     {% if key not in cache %}
         {% do cache.update({key: {}}) %}
-        {% if window.to_lsn and dbt_cdc._may_have_encodings() and dbt_cdc._log_has(window.log, 'encodings') %}
+        {% if window.to_lsn and not dbt_cdc._is_unit_test()
+            and (dbt_cdc._adapter_types() is not none or dbt_cdc._setting('cdc_log_source'))
+            and dbt_cdc._log_has(window.log, 'encodings') %}
             {% for row in dbt_cdc._fetch(
                 "select source_schema || '.' || source_name as source_table, "
                 ~ 'to_json(array_sort(collect_set(encodings))) as encodings, count_if(encodings is null) as without '

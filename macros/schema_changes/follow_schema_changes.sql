@@ -42,9 +42,7 @@
             {% do columns.append(dict(column, data_type=plan.columns[column.name].type)) %}
         {% endfor %}
         {% do instance.update(columns=columns) %}
-        {% if var('cdc_persistent_functions', true) %}
-            {% do dbt_cdc._create_functions([instance]) %}
-        {% endif %}
+        {% do dbt_cdc._create_functions([instance]) if var('cdc_persistent_functions', true) %}
     {% endif %}
 {% endmacro %}
 
