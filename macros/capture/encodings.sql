@@ -30,11 +30,13 @@
 {% macro _adapter_types() %}
     {% set cache = dbt_cdc._invocation_cache() %}
     {% if 'adapter_types' not in cache %}
-        {% do cache.update(adapter_types=none) %}
-        {% for node in ([] if dbt_cdc._is_unit_test() else graph.nodes.values()) if node.resource_type == 'model' %}
+        {% set found = namespace(types=none) %}
+        {% set nodes = [] if dbt_cdc._is_unit_test() else graph.nodes.values() %}
+        {% for node in nodes if node.resource_type == 'model' %}
             {% set types = (node.config.meta or {}).get('cdc_source_types') %}
-            {% do cache.update(adapter_types=dict(cache.adapter_types or {}, **types)) if types is mapping %}
+            {% set found.types = dict(found.types or {}, **types) if types is mapping else found.types %}
         {% endfor %}
+        {% do cache.update(adapter_types=found.types) %}
     {% endif %}
     {% do return(cache.adapter_types) %}
 {% endmacro %}
@@ -97,8 +99,8 @@
 {% endmacro %}
 
 
-{#- The different `encodings` that the window's records have, by table. They may have some where an adapter has
-    written the log: one of this project, or that of a source. -#}
+{#- The different `encodings` that the window's records have, by table: where an adapter may have written the
+    log, one of this project or that of a source. -#}
 {% macro _encodings_of_log(window) %}
     {% set cache = dbt_cdc._invocation_cache() %}
     {% set key = 'encodings since ' ~ window.floor_lsn %}

@@ -33,9 +33,8 @@
 
 {#- The instances that were part of the last publication. -#}
 {% macro _published_instances(state) %}
-    {% do return(
-        state.intervals.values() | selectattr('high_end') | map(attribute='capture_instance') | map('lower') | list
-    ) %}
+    {% set published = state.intervals.values() | selectattr('high_end') %}
+    {% do return(published | map(attribute='capture_instance') | map('lower') | list) %}
 {% endmacro %}
 
 

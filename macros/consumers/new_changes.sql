@@ -29,8 +29,7 @@
 
 {#- The table's initial rows count as inserts at `initial_lsn`, before the changes. -#}
 {% macro _new_changes_sql(window) -%}
-    {%- set changes = dbt_cdc._no_changes(window) if window.from_lsn > window.to_lsn
-        else dbt_cdc._changes_in(window) -%}
+    {%- set changes = dbt_cdc._changes_in(window) if window.has_news else dbt_cdc._no_changes(window) -%}
     {{ dbt_cdc._with_initial_rows(changes, window) if window.initial else changes }}
 {%- endmacro %}
 
