@@ -36,8 +36,9 @@
 
 
 {#- Transactions below all low ends, what was noted of published windows, old sessions and errors: [{name,
-    relation, is_dead, cut_by, is_readable}]. `cut_by` is the column that tells a table's transactions apart, in
-    their order; notes of runs have none. Of the last published window the open transactions are carried on. -#}
+    relation, is_dead, cut_by, is_readable}]. `cut_by` is the column that tells a table's transactions apart,
+    in their order; notes of runs have none. Of the last published window the open transactions are carried
+    on. -#}
 {% macro _dead_state(instances) %}
     {% set scanned_lsn = dbt_cdc._published_state().scanned_lsn %}
     {% set lowest = instances | map(attribute='new_low_end') | min if instances else scanned_lsn %}
