@@ -100,12 +100,12 @@
 
 
 {#- The different `encodings` that the window's records have, by table: where an adapter may have written the
-    log, one of this project or that of a source. -#}
+    log, one of this project or that of a source. They are cached when all are known, as threads ask at once. -#}
 {% macro _encodings_of_log(window) %}
     {% set cache = dbt_cdc._invocation_cache() %}
     {% set key = 'encodings since ' ~ window.floor_lsn %}
     {% if key not in cache %}
-        {% do cache.update({key: {}}) %}
+        {% set found = {} %}
         {% if window.to_lsn and not dbt_cdc._is_unit_test()
             and (dbt_cdc._adapter_types() is not none or dbt_cdc._setting('cdc_log_source'))
             and dbt_cdc._log_has(window.log, 'encodings') %}
@@ -115,11 +115,12 @@
                 ~ 'from ' ~ window.log ~ " where lsn >= '" ~ (window.floor_lsn or dbt_cdc._zero_lsn())
                 ~ "' and lsn <= '" ~ window.to_lsn ~ "' and source_name is not null group by all"
             ) %}
-                {% do cache[key].update({
+                {% do found.update({
                     row.source_table: fromjson(row.encodings) + ([none] if row.without else [])
                 }) %}
             {% endfor %}
         {% endif %}
+        {% do cache.update({key: found}) %}
     {% endif %}
     {% do return(cache[key]) %}
 {% endmacro %}
