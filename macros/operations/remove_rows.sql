@@ -23,7 +23,8 @@
         {% do questions.append('select ' ~ loop.index0 ~ ' as place, count(*) as dead from '
             ~ table.relation ~ ' where ' ~ table.is_dead) %}
     {% endfor %}
-    {% for found in dbt_cdc._fetch(questions | join(' union all ')) | sort(attribute='place') if found.dead %}
+    {% set counted = dbt_cdc._fetch(questions | join(' union all ')) if questions else [] %}
+    {% for found in counted | sort(attribute='place') if found.dead %}
         {% set table = tables[found.place] %}
         {% set removed = dbt_cdc._remove_rows(
             table.relation, table.is_dead, found.dead | int, table.cut_by, threshold, table.is_readable) %}
