@@ -52,9 +52,7 @@
     {% set columns = dbt_cdc._typed_columns(
         window.instance.columns,
         metadata if window.kind == 'all' else metadata | reject('equalto', '__$seqval')) %}
-    {% if window.with_commit_time %}
-        {% do columns.update({'__$commit_time': 'timestamp'}) %}
-    {% endif %}
+    {% do columns.update({'__$commit_time': 'timestamp'}) if window.with_commit_time %}
     {% do return(columns) %}
 {% endmacro %}
 
