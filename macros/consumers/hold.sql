@@ -10,7 +10,8 @@
         {% set needs = consumer.name ~ ' has consumed ' ~ instance.capture_instance ~ ' up to '
             ~ consumer.last_lsn ~ ' only and needs ' ~ consumer.needed_lsn %}
         {% set held_lsn = [consumer.needed_lsn, first_lsn] | max %}
-        {% do instance.update(new_low_end=[instance.low_end, [instance.new_low_end, held_lsn] | min] | max) %}
+        {% do instance.update(
+            new_low_end=[instance.low_end, [instance.new_low_end, held_lsn] | min] | max) %}
         {% if consumer.needed_lsn >= first_lsn %}
             {% do dbt_cdc._log_line(
                 'cleanup: the low end of ' ~ instance.capture_instance ~ ' stays at or below '
