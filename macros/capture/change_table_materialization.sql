@@ -20,9 +20,7 @@
         {% set row_count = dbt_cdc._append_changes(
             relation, instance, window, dbt_cdc._declared_rows(instance, compiled_code)) %}
     {% endif %}
-    {% if is_capturing %}
-        {% do dbt_cdc._note_captured(instance, row_count or 0) %}
-    {% endif %}
+    {% do dbt_cdc._note_captured(instance, row_count or 0) if is_capturing %}
 
     {% do return(dbt_cdc._end_of_model(relation, 'nothing to capture', row_count)) %}
 {% endmaterialization %}
@@ -108,9 +106,6 @@
 {#- Names that Parquet does not take need Delta's column mapping; the window columns come first, so
     that they are among the columns with file statistics. -#}
 {% macro _table_properties(columns) %}
-    {% set properties = {} %}
-    {% if modules.re.search('[ ,;{}()\n\t=]', columns | join('')) %}
-        {% do properties.update({'delta.columnMapping.mode': 'name'}) %}
-    {% endif %}
-    {% do return(properties) %}
+    {% set needs_mapping = modules.re.search('[ ,;{}()\n\t=]', columns | join('')) %}
+    {% do return({'delta.columnMapping.mode': 'name'} if needs_mapping else {}) %}
 {% endmacro %}

@@ -8,9 +8,10 @@
 {% macro _with_encodings(instance, window) %}
     {% set columns = [] %}
     {% set of_log = dbt_cdc._encodings_of_log(window).get(instance.table, []) %}
+    {% set types = (dbt_cdc._adapter_types() or {}).get(instance.table, {}) %}
     {% for column in instance.columns %}
         {% set found = {} %}
-        {% set given = dbt_cdc._given_source_type(instance, column) %}
+        {% set given = dbt_cdc._column_meta(column).get('source_type') or types.get(column.name) %}
         {% for text in of_log or [none] %}
             {% set encoding = dbt_cdc._encoding_of(column, given, fromjson(text or '{}').get(column.name)) %}
             {% do found.setdefault(tojson(encoding), dict(encoding, texts=[])).texts.append(text) %}
@@ -21,14 +22,6 @@
         )) %}
     {% endfor %}
     {% do return(dict(instance, columns=columns, has_encodings=of_log | length > 1)) %}
-{% endmacro %}
-
-
-{#- What the YAML of the column says, or else an adapter's `types`. -#}
-{% macro _given_source_type(instance, column) %}
-    {% set meta = dbt_cdc._column_meta(column) %}
-    {% set types = dbt_cdc._adapter_types() or {} %}
-    {% do return(meta.get('source_type') or types.get(instance.table, {}).get(column.name)) %}
 {% endmacro %}
 
 
@@ -106,31 +99,28 @@
 {% endmacro %}
 
 
-{#- Whether an adapter may have written the log: one of this project, or that of a source. -#}
-{% macro _may_have_encodings() %}
-    {% do return(not dbt_cdc._is_unit_test()
-        and (dbt_cdc._adapter_types() is not none or dbt_cdc._setting('cdc_log_source'))) %}
-{% endmacro %}
-
-
-{#- The different `encodings` that the window's records have, by table. -#}
+{#- The different `encodings` that the window's records have, by table: where an adapter may have written the
+    log, one of this project or that of a source. They are cached when all are known, as threads ask at once. -#}
 {% macro _encodings_of_log(window) %}
     {% set cache = dbt_cdc._invocation_cache() %}
     {% set key = 'encodings since ' ~ window.floor_lsn %}
     {% if key not in cache %}
-        {% do cache.update({key: {}}) %}
-        {% if window.to_lsn and dbt_cdc._may_have_encodings() and dbt_cdc._log_has(window.log, 'encodings') %}
+        {% set found = {} %}
+        {% if window.to_lsn and not dbt_cdc._is_unit_test()
+            and (dbt_cdc._adapter_types() is not none or dbt_cdc._setting('cdc_log_source'))
+            and dbt_cdc._log_has(window.log, 'encodings') %}
             {% for row in dbt_cdc._fetch(
                 "select source_schema || '.' || source_name as source_table, "
                 ~ 'to_json(array_sort(collect_set(encodings))) as encodings, count_if(encodings is null) as without '
                 ~ 'from ' ~ window.log ~ " where lsn >= '" ~ (window.floor_lsn or dbt_cdc._zero_lsn())
                 ~ "' and lsn <= '" ~ window.to_lsn ~ "' and source_name is not null group by all"
             ) %}
-                {% do cache[key].update({
+                {% do found.update({
                     row.source_table: fromjson(row.encodings) + ([none] if row.without else [])
                 }) %}
             {% endfor %}
         {% endif %}
+        {% do cache.update({key: found}) %}
     {% endif %}
     {% do return(cache[key]) %}
 {% endmacro %}

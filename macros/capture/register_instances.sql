@@ -7,11 +7,7 @@
     {% if new %}
         {% for instance in new %}{% do dbt_cdc._check_role(instance) %}{% endfor %}
         {% for table in ['captured_columns', 'index_columns', 'change_tables'] %}
-            {% set target = dbt_cdc._state_relation(table) %}
-            {% set values = dbt_cdc['_' ~ table ~ '_values'](new) %}
-            {% if values %}
-                {% do run_query(dbt_cdc._enter_sql(target, values)) %}
-            {% endif %}
+            {% do dbt_cdc._enter_rows(table, dbt_cdc['_' ~ table ~ '_values'](new)) %}
         {% endfor %}
         {% do dbt_cdc._inherit_ddl_history(new) %}
         {% do dbt_cdc._tell_of_jobs() if not planned.known %}
@@ -101,9 +97,11 @@
 
 
 {#- Rows that a killed run has left without their change_tables row are not entered twice. -#}
-{% macro _enter_sql(target, values) -%}
-    {{ dbt_cdc._insert_once(target, 'select * from values ' ~ values | join(', '), 'object_id = col1') }}
-{%- endmacro %}
+{% macro _enter_rows(table, values) %}
+    {% do run_query(dbt_cdc._insert_once(
+        dbt_cdc._state_relation(table), 'select * from values ' ~ values | join(', '), 'object_id = col1'
+    )) if values %}
+{% endmacro %}
 
 
 {#- Stable positive numbers for a name: SQL Server's object ids have no counterpart on Spark. -#}

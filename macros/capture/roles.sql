@@ -58,23 +58,19 @@
                 {% do run_query(get_grant_sql(what, privilege, [instance.role_name])) %}
             {% endfor %}
         {% endfor %}
-        {% set shared = dbt_cdc._shared_by_roles() %}
-        {% for role in dbt_cdc._capture_instances().values() | map(attribute='role_name') | select | unique %}
-            {% for privilege, what in shared %}
-                {% do run_query(get_grant_sql(what, privilege, [role])) %}
-            {% endfor %}
-        {% endfor %}
+        {% do dbt_cdc._grant_to_all_roles(dbt_cdc._shared_by_roles()) %}
     {% endif %}
 {% endmacro %}
 
 
-{#- A view that was replaced has lost its grants. -#}
-{% macro _grant_validity_intervals() %}
-    {% if dbt_cdc._role_gating() == 'grant' %}
-        {% for role in dbt_cdc._capture_instances().values() | map(attribute='role_name') | select | unique %}
-            {% do run_query(get_grant_sql(dbt_cdc._validity_intervals(), 'select', [role])) %}
+{#- What was replaced has lost its grants. -#}
+{% macro _grant_to_all_roles(shared) %}
+    {% set is_enforced = dbt_cdc._role_gating() == 'grant' %}
+    {% for role in dbt_cdc._capture_instances().values() | map(attribute='role_name') | select | unique %}
+        {% for privilege, what in shared if is_enforced %}
+            {% do run_query(get_grant_sql(what, privilege, [role])) %}
         {% endfor %}
-    {% endif %}
+    {% endfor %}
 {% endmacro %}
 
 

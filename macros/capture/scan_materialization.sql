@@ -16,9 +16,7 @@
     {% do dbt_cdc._enter_phase(2) %}
     {% set window = dbt_cdc._window_to_scan() %}
     {% set state = window.state %}
-    {% if window.to_lsn or window.log_end %}
-        {% do dbt_cdc._register_tracked_tables(state, window) %}
-    {% endif %}
+    {% do dbt_cdc._register_tracked_tables(state, window) if window.to_lsn or window.log_end %}
     {% if window.log_end %}
         {% set window = dbt_cdc._with_state(dbt_cdc._open_window(relation, rows, state.scanned_lsn), state) %}
     {% endif %}

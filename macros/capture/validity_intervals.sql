@@ -33,11 +33,8 @@
 
 {#- The instances that were part of the last publication. -#}
 {% macro _published_instances(state) %}
-    {% set names = [] %}
-    {% for name, interval in state.intervals.items() if interval.high_end %}
-        {% do names.append(name) %}
-    {% endfor %}
-    {% do return(names) %}
+    {% set published = state.intervals.values() | selectattr('high_end') %}
+    {% do return(published | map(attribute='capture_instance') | map('lower') | list) %}
 {% endmacro %}
 
 
@@ -59,11 +56,8 @@
         {% endfor %}
         {% do run_query(dbt_cdc._replace_view_sql(intervals, state.scanned_lsn, state.high_end)) %}
         {% do adapter.cache_added(dbt_cdc._validity_intervals()) %}
-        {% if var('cdc_persistent_functions', true) %}
-            {% do dbt_cdc._create_functions(new) %}
-        {% else %}
-            {% do dbt_cdc._grant_to_roles(new) %}
-        {% endif %}
+        {% do dbt_cdc._create_functions(new) if var('cdc_persistent_functions', true)
+            else dbt_cdc._grant_to_roles(new) %}
     {% endif %}
 {% endmacro %}
 
@@ -82,11 +76,8 @@
             dbt_cdc._replace_view_sql(intervals, last_lsn, rows[0].high_end), read) %}
         {% do adapter.cache_added(dbt_cdc._validity_intervals()) %}
         {#- for the consumers that come after it -#}
-        {% set known = {} %}
-        {% for interval in intervals %}
-            {% do known.update({interval.capture_instance | lower: interval}) %}
-        {% endfor %}
-        {% do dbt_cdc._invocation_cache().update(published_intervals=known) %}
+        {% do dbt_cdc._invocation_cache().update(published_intervals=dict(zip(
+            intervals | map(attribute='capture_instance') | map('lower'), intervals))) %}
         {% if found != rows %}
             {% do return(dbt_cdc._publish_validity_intervals(scanned_lsn, none, found, attempts - 1)) %}
         {% endif %}
@@ -95,7 +86,7 @@
             'other commands keep moving what is published; ' ~ dbt_cdc._validity_intervals()
             ~ ' shows the rest with the next one') %}
     {% endif %}
-    {% do dbt_cdc._grant_validity_intervals() %}
+    {% do dbt_cdc._grant_to_all_roles([('select', dbt_cdc._validity_intervals())]) %}
 {% endmacro %}
 
 

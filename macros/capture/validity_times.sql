@@ -1,21 +1,17 @@
 {#- The times of the ends: how early a window by time may start, how late it may end. A low end keeps
     its time until it is raised. -#}
 {% macro _with_times(rows, state) %}
-    {% set intervals, raised = [], [] %}
+    {% set intervals = [] %}
     {% for row in rows %}
-        {% set interval = dict(row) %}
-        {% do intervals.append(interval) %}
-        {% set known = state.intervals.get(interval.capture_instance | lower, {}) %}
-        {% do interval.update(
-            low_time=known.low_time if known.low_end == interval.low_end else none,
-            high_time=[known.high_time or '', interval.high_time or ''] | max or none
-        ) %}
-        {% if not interval.low_time %}
-            {% do raised.append(interval.low_end) %}
-        {% endif %}
+        {% set known = state.intervals.get(row.capture_instance | lower, {}) %}
+        {% do intervals.append(dict(
+            row, low_time=known.low_time if known.low_end == row.low_end else none,
+            high_time=[known.high_time or '', row.high_time or ''] | max or none
+        )) %}
     {% endfor %}
+    {% set raised = intervals | rejectattr('low_time') | map(attribute='low_end') | unique | list %}
     {% if raised %}
-        {% set times = dbt_cdc._fetch(dbt_cdc._low_times_sql(raised | unique | list))[0] %}
+        {% set times = dbt_cdc._fetch(dbt_cdc._low_times_sql(raised))[0] %}
         {% for interval in intervals if not interval.low_time %}
             {% do interval.update(low_time=times[interval.low_end | lower]) %}
         {% endfor %}

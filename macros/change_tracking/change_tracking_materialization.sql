@@ -26,9 +26,7 @@
             'select count(*) as row_count from ' ~ relation ~ ' where ' ~ is_later
         )[0].row_count %}
     {% endif %}
-    {% if is_capturing %}
-        {% do dbt_cdc._note_captured(tracked, row_count or 0) %}
-    {% endif %}
+    {% do dbt_cdc._note_captured(tracked, row_count or 0) if is_capturing %}
 
     {% do return(dbt_cdc._end_of_model(relation, 'nothing to track', row_count)) %}
 {% endmaterialization %}

@@ -6,12 +6,12 @@
         {% do dbt_cdc._ensure_state_tables('tracking') %}
         {% set table = source_schema ~ '.' ~ source_name %}
         {% set name = 'change_tracking_' ~ dbt_cdc._plain_name(table) %}
-        {% set known = dbt_cdc._read_tracking(dbt_cdc._zero_lsn()).tables.get(name) %}
+        {% set tables = dbt_cdc._read_tracking(dbt_cdc._zero_lsn()).tables %}
+        {% set known = tables.get(name) %}
         {% if not known %}
             {% do dbt_cdc.raise_cdc_error(
-                4998, 'change tracking is not enabled on table ' ~ table, 'it is on '
-                ~ (dbt_cdc._read_tracking(dbt_cdc._zero_lsn()).tables.values()
-                    | map(attribute='table') | join(', ') or 'none')
+                4998, 'change tracking is not enabled on table ' ~ table,
+                'it is on ' ~ (tables.values() | map(attribute='table') | join(', ') or 'none')
             ) %}
         {% endif %}
         {% set statements = [
@@ -24,21 +24,15 @@
         {% endfor %}
         {% do statements.append('drop table if exists ' ~ known.relation) %}
         {% for statement in statements %}
-            {% if not dry_run %}
-                {% do run_query(statement) %}
-            {% endif %}
+            {% do run_query(statement) if not dry_run %}
             {% do log(('would run: ' if dry_run else 'done: ') ~ statement, info=true) %}
         {% endfor %}
-        {% if not dry_run %}
-            {% do dbt_cdc._forget_tracked_table(known.key) %}
-        {% endif %}
+        {% do dbt_cdc._forget_tracked_table(known.key) if not dry_run %}
         {% if name in dbt_cdc._tracked_tables() %}
             {% do log('delete models/' ~ name ~ '.sql and its YAML, or the next run enables it again',
                 info=true) %}
         {% endif %}
-        {% if dry_run %}
-            {% do log('nothing is changed: give dry_run: false', info=true) %}
-        {% endif %}
+        {% do log('nothing is changed: give dry_run: false', info=true) if dry_run %}
     {% endif %}
 {% endmacro %}
 

@@ -44,17 +44,13 @@
 
 {#- The text of both files. -#}
 {% macro _tracking_model(name, source_schema, source_name, key, track_columns_updated, found) %}
-    {% set keys = [] %}
-    {% for column in key %}
-        {% do keys.append(dbt_cdc._yaml_text(column)) %}
-    {% endfor %}
     {% set lines = [
         '-- models/' ~ name ~ '.sql', '{' ~ '{ dbt_cdc.change_tracking_table() }' ~ '}', '',
         '# models/' ~ name ~ '.yml', 'version: 2', '', 'models:',
         '  - name: ' ~ name, '    config:', '      meta:', '        change_tracking:',
         '          source_schema: ' ~ dbt_cdc._yaml_text(source_schema),
         '          source_name: ' ~ dbt_cdc._yaml_text(source_name),
-        '          primary_key: [' ~ keys | join(', ') ~ ']',
+        '          primary_key: ' ~ dbt_cdc._yaml_list(key),
         '          track_columns_updated: ' ~ track_columns_updated | lower,
         '    columns:  # from ' ~ found.origin,
     ] %}

@@ -63,10 +63,3 @@
     {%- endfor -%}
     array({{ parts | join(', ') }})
 {%- endmacro %}
-
-
-{% macro _event_keys(tracked) -%}
-    {%- for name in dbt_cdc._quoted(tracked.index_columns) -%}
-        value.{{ name }} as key_{{ loop.index }}{{ ', ' if not loop.last }}
-    {%- endfor -%}
-{%- endmacro %}

@@ -51,9 +51,7 @@
             state.current_version, state.scanned_lsn, state.min_valid_versions)) %}
         {% do adapter.cache_added(dbt_cdc._tracking_versions()) %}
     {% endif %}
-    {% if new %}
-        {% do dbt_cdc._create_tracking_functions(new) %}
-    {% endif %}
+    {% do dbt_cdc._create_tracking_functions(new) if new %}
 {% endmacro %}
 
 

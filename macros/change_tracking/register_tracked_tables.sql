@@ -25,7 +25,11 @@
         {% set begin_version = dbt_cdc._version_after(window, read) %}
         {% do dbt_cdc._enter_tracked_tables(new, begin_version, begin_lsn) %}
         {% for tracked in returned %}
-            {% do dbt_cdc._begin_anew(tracked, begin_version, begin_lsn) %}
+            {% do run_query(
+                'update ' ~ dbt_cdc._state_relation('change_tracking_tables') ~ ' set begin_version = '
+                ~ begin_version ~ ', min_valid_version = ' ~ begin_version ~ ", begin_lsn = '" ~ begin_lsn
+                ~ "' where object_id = " ~ dbt_cdc._object_id(tracked.table)
+            ) %}
         {% endfor %}
         {% do dbt_cdc._invocation_cache().tracking_before.update(
             read=dbt_cdc._read_tracking(state.scanned_lsn)) %}
@@ -57,7 +61,6 @@
 
 
 {% macro _enter_tracked_tables(tables, begin_version, begin_lsn) %}
-    {% set target = dbt_cdc._state_relation('change_tracking_tables') %}
     {% set values = [] %}
     {% for tracked in tables %}
         {% do values.append('(' ~ [
@@ -67,18 +70,7 @@
             dbt_cdc._names(dbt_cdc._key_columns(tracked)), dbt_cdc._names(tracked.all_columns),
         ] | join(', ') ~ ')') %}
     {% endfor %}
-    {% if values %}
-        {% do run_query(dbt_cdc._enter_sql(target, values)) %}
-    {% endif %}
-{% endmacro %}
-
-
-{% macro _begin_anew(tracked, begin_version, begin_lsn) %}
-    {% do run_query(
-        'update ' ~ dbt_cdc._state_relation('change_tracking_tables') ~ ' set begin_version = '
-        ~ begin_version ~ ', min_valid_version = ' ~ begin_version ~ ", begin_lsn = '" ~ begin_lsn
-        ~ "' where object_id = " ~ dbt_cdc._object_id(tracked.table)
-    ) %}
+    {% do dbt_cdc._enter_rows('change_tracking_tables', values) %}
 {% endmacro %}
 
 
@@ -91,8 +83,7 @@
 {% endmacro %}
 
 
-{#- A key is fixed; columns may follow after those that there are, for their places are their ids.
-    -#}
+{#- A key is fixed; columns may follow after those that there are, for their places are their ids. -#}
 {% macro _check_tracked_edit(tracked, registered) %}
     {% set names = tracked.all_columns | map(attribute='name') | list %}
     {% set who = 'change tracking of table ' ~ tracked.table %}

@@ -4,9 +4,8 @@
     {% if execute %}
         {% do dbt_cdc._ensure_state_tables('tracking') %}
         {% set settings = dbt_cdc._tracking_settings() %}
-        {% if change_retention is not none %}
-            {% do settings.update(dbt_cdc._checked_retention(change_retention)) %}
-        {% endif %}
+        {% do settings.update(
+            dbt_cdc._checked_retention(change_retention)) if change_retention is not none %}
         {% if auto_cleanup is not none %}
             {% if auto_cleanup not in [true, false] %}
                 {% do dbt_cdc.raise_cdc_error(

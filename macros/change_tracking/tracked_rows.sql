@@ -3,10 +3,10 @@
     events of a key in a transaction give one row. -#}
 {% macro _tracked_rows(tracked, window) -%}
 {%- set tracked = dbt_cdc._with_encodings(tracked, window) -%}
-{%- set keys = [] -%}
-{%- set key = [] -%}
+{%- set keys, values, key = [], [], [] -%}
 {%- for name in dbt_cdc._quoted(tracked.index_columns) -%}
     {%- do keys.append('key_' ~ loop.index) -%}
+    {%- do values.append('value.' ~ name ~ ' as key_' ~ loop.index) -%}
     {%- do key.append('key_' ~ loop.index ~ ' as ' ~ name) -%}
 {%- endfor -%}
 {{ dbt_cdc._checked_events(tracked, window) }},
@@ -18,7 +18,7 @@ events as (
         context,
         {{ dbt_cdc._updated_columns(tracked) }} as updated_columns,
         {{ dbt_cdc._event_order() }} as place,
-        {{ dbt_cdc._event_keys(tracked) }}
+        {{ values | join(', ') }}
     from typed
     where {{ dbt_cdc._indent(dbt_cdc._checked(tracked, 'row_operation <> 3'), 4) }}
 ),

@@ -22,9 +22,7 @@
         'settings': 'meta.change_tracking',
     } %}
     {% do dbt_cdc._check_tracked_table(node, tracked) %}
-    {% if not tracked.tracks_columns %}
-        {% do tracked.update(columns=dbt_cdc._key_columns(tracked)) %}
-    {% endif %}
+    {% do tracked.update(columns=dbt_cdc._key_columns(tracked)) if not tracked.tracks_columns %}
     {% do return(tracked) %}
 {% endmacro %}
 

@@ -10,16 +10,13 @@
             'select max(commit_ts) as commit_ts, max(commit_lsn) as commit_lsn from '
             ~ dbt_cdc._state_relation('syscommittab')
         )[0] %}
-        {% if row.commit_ts is not none %}
-            {% do return({
-                'current_version': row.commit_ts | int, 'scanned_lsn': row.commit_lsn,
-                'min_valid_versions': dbt_cdc._min_valid_versions(
-                    dbt_cdc._read_tracking(row.commit_lsn).tables), 'is_shown': false,
-            }) %}
-        {% endif %}
     {% endif %}
+    {% set last_lsn = row.commit_lsn if row else none %}
     {% do return({
-        'current_version': none, 'scanned_lsn': dbt_cdc._zero_lsn(), 'min_valid_versions': {},
+        'current_version': row.commit_ts | int if last_lsn else none,
+        'scanned_lsn': last_lsn or dbt_cdc._zero_lsn(),
+        'min_valid_versions': dbt_cdc._min_valid_versions(dbt_cdc._read_tracking(last_lsn).tables)
+            if last_lsn else {},
         'is_shown': false,
     }) %}
 {% endmacro %}

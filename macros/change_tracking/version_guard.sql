@@ -49,9 +49,7 @@
 {% macro _depend_on_tracked_table(table) %}
     {% do ref('dbt_cdc', 'lsn_time_mapping') %}
     {% set name = 'change_tracking_' ~ dbt_cdc._suffix_of(table) %}
-    {% if name in dbt_cdc._listed_models() %}
-        {% do dbt_cdc._ref_of_project(name) %}
-    {% endif %}
+    {% do dbt_cdc._ref_of_project(name) if name in dbt_cdc._listed_models() %}
 {% endmacro %}
 
 

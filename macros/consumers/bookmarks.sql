@@ -53,14 +53,10 @@
             if consumer.is_there else -1 %}
         {% set table = dbt_cdc._state_relation('consumer_bookmarks') %}
         {% do dbt_cdc._ensure_state_tables('consumers') if not dbt_cdc._has_state('consumer_bookmarks') %}
-        {% if known %}
-            {% set open = dbt_cdc._reopen_sql(table, consumer, known, version) %}
-            {% do run_query(dbt_cdc._in_turn(open)) %}
-        {% endif %}
-        {% if new %}
-            {% set open = dbt_cdc._enter_bookmarks_sql(table, consumer, new, version) %}
-            {% do run_query(dbt_cdc._in_turn(open)) %}
-        {% endif %}
+        {% do run_query(dbt_cdc._in_turn(
+            dbt_cdc._reopen_sql(table, consumer, known, version))) if known %}
+        {% do run_query(dbt_cdc._in_turn(
+            dbt_cdc._enter_bookmarks_sql(table, consumer, new, version))) if new %}
         {% do consumer.update(is_open=true) %}
     {% endif %}
 {% endmacro %}
@@ -118,12 +114,8 @@
     those of instances that it reads no more, which a run that died here has left. -#}
 {% macro _move_bookmarks() %}
     {% set consumer = dbt_cdc._consumer_at_work() %}
-    {% if consumer.is_open and not consumer.is_moved %}
-        {% do run_query(dbt_cdc._move_bookmarks_sql(consumer)) %}
-    {% endif %}
-    {% if consumer.windows %}
-        {% do dbt_cdc._drop_other_bookmarks(consumer) %}
-    {% endif %}
+    {% do run_query(dbt_cdc._move_bookmarks_sql(consumer)) if consumer.is_open and not consumer.is_moved %}
+    {% do dbt_cdc._drop_other_bookmarks(consumer) if consumer.windows %}
 {% endmacro %}
 
 

@@ -31,9 +31,7 @@
         'bookmarks': state.bookmarks.get(model.name, {}), 'instances': state.instances,
         'intervals': state.intervals,
     } %}
-    {% if is_there %}
-        {% do dbt_cdc._settle_open_bookmarks(consumer) %}
-    {% endif %}
+    {% do dbt_cdc._settle_open_bookmarks(consumer) if is_there %}
     {% if is_there and dbt_cdc._is_building() and kind in ['replica', 'history'] and not consumer.bookmarks
         and not consumer.starts_over and dbt_cdc._fetch('select 1 from ' ~ this ~ ' limit 1') %}
         {% do dbt_cdc.raise_cdc_error(

@@ -10,14 +10,11 @@
             "write select * from {{ dbt_cdc.new_changes('<capture_instance>') }}"
         ) %}
     {% endif %}
-    {% set firsts, news = [], [] %}
-    {% for window in consumer.windows.values() %}
-        {% do firsts.append(window.is_first) %}
-        {% do news.append(window.from_lsn <= window.to_lsn) %}
-    {% endfor %}
+    {% set firsts = consumer.windows.values() | map(attribute='is_first') | list %}
+    {% set news = consumer.windows.values() | selectattr('has_news') | list %}
     {% do consumer.update(
         makes_table=not consumer.is_there or (true in firsts and dbt_cdc._is_building()),
-        has_news=true in news and dbt_cdc._is_building()
+        has_news=news and dbt_cdc._is_building()
     ) %}
     {% if true in firsts and false in firsts %}
         {% do dbt_cdc.raise_cdc_error(
@@ -30,10 +27,13 @@
 
 
 {#- What the model's rows have beside the metadata that is `needed`: lower-case name -> {name, quoted,
-    type}; into `present` goes what the table has, lower-case name -> type. -#}
+    type}; into `present` goes what the table has, lower-case name -> type: one question tells both, the
+    table's columns after one that is called `__$present`. -#}
 {% macro _columns_of_changes(changes, needed, table, present) %}
     {% set columns, metadata = {}, [] %}
-    {% for row in dbt_cdc._fetch_columns(changes, table) %}
+    {% set described = 'select changes.*, 1 as `__$present`, present.* from (\n' ~ changes
+        ~ '\n) as changes cross join ' ~ table ~ ' as present' if table else changes %}
+    {% for row in run_query('describe query ' ~ described).rows %}
         {% if '__$present' in metadata %}
             {% do present.update({row[0] | lower: row[1] | lower}) %}
         {% elif row[0].startswith('__$') %}
@@ -53,16 +53,6 @@
         ) %}
     {% endif %}
     {% do return(columns) %}
-{% endmacro %}
-
-
-{#- Of a query, and after a column `__$present` of a table, where there is one. -#}
-{% macro _fetch_columns(query, table) %}
-    {% do return(run_query(
-        'describe query ' ~ query if not table
-        else 'describe query select changes.*, 1 as `__$present`, present.* from (\n' ~ query
-        ~ '\n) as changes cross join ' ~ table ~ ' as present'
-    ).rows) %}
 {% endmacro %}
 
 

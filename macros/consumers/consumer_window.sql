@@ -1,5 +1,5 @@
 {#- What a model consumes of one capture instance in this run: {instance, kind, option, skips_unchanged,
-    from_lsn, to_lsn (none below the other: nothing new), is_first, initial, initial_lsn, initial_time}. -#}
+    from_lsn, to_lsn, has_news, is_first, initial, initial_lsn, initial_time}. -#}
 {% macro _consumer_window(capture_instance, mode, initial, initial_lsn) %}
     {% set consumer = dbt_cdc._consumer() %}
     {% set instance = dbt_cdc._find_instance(capture_instance) %}
@@ -27,6 +27,7 @@
         ] | max,
         bookmark_lsn=[after or '', interval.get('high_end') or ''] | max or none
     ) %}
+    {% do window.update(has_news=window.from_lsn <= window.to_lsn) %}
     {% do consumer.windows.update({instance.name | lower: window}) %}
     {% do return(window) %}
 {% endmacro %}

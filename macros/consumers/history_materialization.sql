@@ -9,19 +9,13 @@
 
     {% do dbt_cdc._write_consumer(
         relation, consumer, compiled_code,
-        ['__$start_lsn', '__$seqval', '__$operation', '__$command_id', '__$commit_time'],
-        dbt_cdc._validity_columns()) %}
+        ['__$start_lsn', '__$seqval', '__$operation', '__$command_id', '__$commit_time'], [
+            {'name': 'valid_from', 'type': 'timestamp'}, {'name': 'valid_to', 'type': 'timestamp'},
+            {'name': 'valid_from_lsn', 'type': 'string'}, {'name': 'valid_to_lsn', 'type': 'string'},
+        ]) %}
 
     {% do return(dbt_cdc._end_of_model(relation, 'nothing new')) %}
 {% endmaterialization %}
-
-
-{% macro _validity_columns() %}
-    {% do return([
-        {'name': 'valid_from', 'type': 'timestamp'}, {'name': 'valid_to', 'type': 'timestamp'},
-        {'name': 'valid_from_lsn', 'type': 'string'}, {'name': 'valid_to_lsn', 'type': 'string'},
-    ]) %}
-{% endmacro %}
 
 
 {#- Each change of a key with the change that follows it. Where images are partial, a value that an update

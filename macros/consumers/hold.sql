@@ -9,24 +9,21 @@
         {% set instance = consumer.instance %}
         {% set needs = consumer.name ~ ' has consumed ' ~ instance.capture_instance ~ ' up to '
             ~ consumer.last_lsn ~ ' only and needs ' ~ consumer.needed_lsn %}
+        {% set held_lsn = [consumer.needed_lsn, first_lsn] | max %}
+        {% do instance.update(
+            new_low_end=[instance.low_end, [instance.new_low_end, held_lsn] | min] | max) %}
         {% if consumer.needed_lsn >= first_lsn %}
-            {% do instance.update(
-                new_low_end=[instance.low_end, [instance.new_low_end, consumer.needed_lsn] | min] | max) %}
             {% do dbt_cdc._log_line(
                 'cleanup: the low end of ' ~ instance.capture_instance ~ ' stays at or below '
                 ~ consumer.needed_lsn ~ ': ' ~ needs ~ ', until there is a commit after '
                 ~ ends.get(consumer.needed_lsn)) %}
         {% else %}
-            {% do instance.update(
-                new_low_end=[instance.low_end, [instance.new_low_end, first_lsn] | min] | max) %}
-            {% set text = dbt_cdc._error_text(
+            {% do consumer.update(loss=dbt_cdc._error_text(
                 313, 'cleanup removes changes that a consumer has not read: ' ~ needs
-                ~ ', which is held no longer' if is_job
-                else 'cleanup removes changes that a consumer has not read: ' ~ needs,
+                ~ (', which is held no longer' if is_job),
                 "start it over with dbt run-operation reset_consumer --args '{consumer: " ~ consumer.name
                 ~ "}', or raise vars: {cdc_consumer_hold_minutes}"
-            ) %}
-            {% do consumer.update(loss=text) %}
+            )) %}
         {% endif %}
     {% endfor %}
     {% do return(waiting | selectattr('loss') | map(attribute='loss') | list) %}
@@ -83,15 +80,12 @@
 {#- The commit time up to which the changes from an LSN on are held: {needed_lsn: time}. -#}
 {% macro _ends_of_holds(waiting, first_lsn, job) %}
     {% set lsns = waiting | map(attribute='needed_lsn') | select('ge', first_lsn) | unique | list %}
-    {% set ends = {} %}
-    {% for row in (dbt_cdc._fetch(
+    {% set rows = dbt_cdc._fetch(
         "select start_lsn, date_format(tran_end_time + interval '" ~ dbt_cdc._minutes_to_hold(job)
         ~ "' minute, 'yyyy-MM-dd HH:mm:ss') as until from " ~ dbt_cdc._state_relation('lsn_time_mapping')
         ~ ' where start_lsn in (' ~ dbt_cdc._literals(lsns) ~ ')'
-    ) if lsns else []) %}
-        {% do ends.update({row.start_lsn: row.until}) %}
-    {% endfor %}
-    {% do return(ends) %}
+    ) if lsns else [] %}
+    {% do return(dict(zip(rows | map(attribute='start_lsn'), rows | map(attribute='until')))) %}
 {% endmacro %}
 
 
@@ -102,7 +96,5 @@
         {% do exceptions.warn(text) %}
         {% do errors.append({'error_number': 313, 'error_message': text}) %}
     {% endfor %}
-    {% if not dry_run %}
-        {% do dbt_cdc._record_errors(errors) %}
-    {% endif %}
+    {% do dbt_cdc._record_errors(errors) if not dry_run %}
 {% endmacro %}

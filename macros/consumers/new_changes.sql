@@ -29,8 +29,7 @@
 
 {#- The table's initial rows count as inserts at `initial_lsn`, before the changes. -#}
 {% macro _new_changes_sql(window) -%}
-    {%- set changes = dbt_cdc._no_changes(window) if window.from_lsn > window.to_lsn
-        else dbt_cdc._changes_in(window) -%}
+    {%- set changes = dbt_cdc._changes_in(window) if window.has_news else dbt_cdc._no_changes(window) -%}
     {{ dbt_cdc._with_initial_rows(changes, window) if window.initial else changes }}
 {%- endmacro %}
 
@@ -53,9 +52,7 @@
     {% set columns = dbt_cdc._typed_columns(
         window.instance.columns,
         metadata if window.kind == 'all' else metadata | reject('equalto', '__$seqval')) %}
-    {% if window.with_commit_time %}
-        {% do columns.update({'__$commit_time': 'timestamp'}) %}
-    {% endif %}
+    {% do columns.update({'__$commit_time': 'timestamp'}) if window.with_commit_time %}
     {% do return(columns) %}
 {% endmacro %}
 

@@ -73,14 +73,10 @@ as
         {% do types.extend(window.instance.columns | map(attribute='data_type') | map('lower')) %}
     {% endfor %}
     {% set has_char = modules.re.search('(^|,)char', types | join(',')) %}
-    {% if has_char %}
-        {% do run_query('set spark.sql.readSideCharPadding=false') %}
-    {% endif %}
+    {% do run_query('set spark.sql.readSideCharPadding=false') if has_char %}
     {% do consumer.update(is_moved=consumer.is_open and var('cdc_sql_scripting', true)) %}
     {% call statement('main') -%}
         {{ dbt_cdc._script(merge, dbt_cdc._move_bookmarks_sql(consumer)) if consumer.is_moved else merge }}
     {%- endcall %}
-    {% if has_char %}
-        {% do run_query('reset spark.sql.readSideCharPadding') %}
-    {% endif %}
+    {% do run_query('reset spark.sql.readSideCharPadding') if has_char %}
 {% endmacro %}

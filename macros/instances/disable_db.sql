@@ -50,11 +50,9 @@
     {% set instances = dbt_cdc._registered_instances() %}
     {% set tracked = dbt_cdc._read_tracking(dbt_cdc._zero_lsn()).tables
         if dbt_cdc._has_state('syscommittab') and dbt_cdc._has_state('change_tracking_tables') else {} %}
-    {% set objects, relations = dbt_cdc._functions_of_cdc(instances, tracked), [] %}
-    {% do relations.append(dbt_cdc._validity_intervals()) %}
-    {% do relations.append(dbt_cdc._tracking_versions()) %}
-    {% do relations.extend(instances | map(attribute='relation')) %}
-    {% do relations.extend(tracked.values() | map(attribute='relation')) %}
+    {% set objects = dbt_cdc._functions_of_cdc(instances, tracked) %}
+    {% set relations = [dbt_cdc._validity_intervals(), dbt_cdc._tracking_versions()] %}
+    {% do relations.extend((instances + tracked.values() | list) | map(attribute='relation')) %}
     {% for node in dbt_cdc._state_nodes() | sort(attribute='config.materialized', reverse=true) %}
         {% set relation = dbt_cdc._model_relation(node).incorporate(
             type='view' if node.config.materialized == 'state_view' else 'table') %}
@@ -99,7 +97,6 @@
         {% do run_query(drop) %}
         {% do return(true) %}
     {% endif %}
-    {% set outcome = dbt_cdc._fetch(dbt_cdc._on_failure(
-        drop ~ ";\nselect 'done' as outcome", "select 'failed' as outcome"))[0].outcome %}
-    {% do return(outcome == 'done') %}
+    {% do return(dbt_cdc._fetch(dbt_cdc._on_failure(
+        drop ~ ";\nselect 'done' as outcome", "select 'failed' as outcome"))[0].outcome == 'done') %}
 {% endmacro %}

@@ -29,27 +29,22 @@
 
 
 {% macro _registered_of_table(known, source_schema, source_name, capture_instance) %}
-    {% set of_table = [] %}
+    {% set names, found = [], [] %}
     {% for registered in known.values()
         if registered.source_schema | lower == source_schema | lower
         and registered.source_name | lower == source_name | lower %}
-        {% do of_table.append(registered) %}
+        {% set name = registered.capture_instance %}
+        {% do names.append(name) %}
+        {% do found.append(registered) if capture_instance | lower in ['all', name | lower] %}
     {% endfor %}
-    {% set names = of_table | map(attribute='capture_instance') | list %}
-    {% if not of_table %}
+    {% if not names %}
         {% do dbt_cdc._raise_not_captured(source_schema ~ '.' ~ source_name) %}
-    {% elif capture_instance | lower != 'all'
-        and capture_instance | lower not in names | map('lower') | list %}
+    {% elif not found %}
         {% do dbt_cdc.raise_cdc_error(
             22960, "'" ~ capture_instance ~ "' is no capture instance of table " ~ source_schema ~ '.'
             ~ source_name, 'it has ' ~ names | join(', ') ~ "; or give 'all'"
         ) %}
     {% endif %}
-    {% set found = [] %}
-    {% for registered in of_table
-        if capture_instance | lower in ['all', registered.capture_instance | lower] %}
-        {% do found.append(registered) %}
-    {% endfor %}
     {% do return(found) %}
 {% endmacro %}
 

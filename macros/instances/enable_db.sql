@@ -46,10 +46,7 @@
 
 {% macro _has_columns_of(node, relation) %}
     {% set names = adapter.get_columns_in_relation(relation) | map(attribute='name') | map('lower') | list %}
-    {% for name in node.columns if name | lower not in names %}
-        {% do return(false) %}
-    {% endfor %}
-    {% do return(true) %}
+    {% do return(node.columns | map('lower') | reject('in', names) | list == []) %}
 {% endmacro %}
 
 

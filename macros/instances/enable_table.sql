@@ -151,16 +151,13 @@
 
 {#- The columns of an index, in its order, where the table's DDL record tells them. -#}
 {% macro _columns_of_index(columns, index_name) %}
-    {% set found, names = {}, [] %}
+    {% set found = {} %}
     {% for column in columns %}
         {% for name, ordinal in (column.indexes or {}).items() if name | lower == index_name | string | lower %}
             {% do found.update({ordinal | int: column.name}) %}
         {% endfor %}
     {% endfor %}
-    {% for ordinal in found | sort %}
-        {% do names.append(found[ordinal]) %}
-    {% endfor %}
-    {% do return(names) %}
+    {% do return(found | dictsort | map(attribute=1) | list) %}
 {% endmacro %}
 
 

@@ -72,17 +72,16 @@ from_json(
 {% macro _landed_tables(place) %}
     {% set tables = {} %}
     {% for row in dbt_cdc._fetch(dbt_cdc._landed_tables_sql(place)) if row.source_name and row.changes %}
-        {% set name = row.source_schema ~ '.' ~ row.source_name %}
-        {% set before = tables.get(name, {
-            'changes': 0, 'without_before_image': 0, 'key': none, 'repeats_key': false, 'schemas': []}) %}
-        {% do tables.update({name: {
-            'source_schema': row.source_schema, 'source_name': row.source_name,
-            'changes': before.changes + row.changes,
-            'without_before_image': before.without_before_image + row.without_before_image,
-            'key': row.key or before.key,
-            'repeats_key': row.repeats_key or before.repeats_key,
-            'schemas': before.schemas + ([fromjson(row.fields)] if row.fields else []),
-        }}) %}
+        {% set table = tables.setdefault(row.source_schema ~ '.' ~ row.source_name, {
+            'source_schema': row.source_schema, 'source_name': row.source_name, 'changes': 0,
+            'without_before_image': 0, 'key': none, 'repeats_key': false, 'schemas': [],
+        }) %}
+        {% do table.update(
+            changes=table.changes + row.changes, key=row.key or table.key,
+            without_before_image=table.without_before_image + row.without_before_image,
+            repeats_key=row.repeats_key or table.repeats_key
+        ) %}
+        {% do table.schemas.append(fromjson(row.fields)) if row.fields %}
     {% endfor %}
     {% do return(tables) %}
 {% endmacro %}

@@ -80,9 +80,7 @@ where false
     {% for relation in schemas.values() %}
         {% do adapter.create_schema(relation) %}
     {% endfor %}
-    {% if creates %}
-        {% do dbt_cdc._run_all(creates, is_repeatable=true) %}
-    {% endif %}
+    {% do dbt_cdc._run_all(creates, is_repeatable=true) if creates %}
     {% for relation in relations %}
         {% do adapter.cache_added(relation) %}
     {% endfor %}

@@ -9,14 +9,9 @@
         and load_cached_relation(dbt_cdc._model_relation(graph.nodes[id])) is none %}
         {% do missing.append(id) %}
     {% endfor %}
-    {% if missing %}
+    {% if missing or (present is not none and stamp in (present.information or '')) %}
         {% call noop_statement('main', 'OK') -%}
-            -- nothing needs {{ this }}
-        {%- endcall %}
-        {% do return({'relations': []}) %}
-    {% elif present is not none and stamp in (present.information or '') %}
-        {% call noop_statement('main', 'OK') -%}
-            -- {{ this }} is kept
+            -- {{ this }} is kept, or nothing needs it
         {%- endcall %}
     {% else %}
         {% call statement('main') -%}
@@ -25,7 +20,7 @@
             {{ compiled_code }}
         {%- endcall %}
     {% endif %}
-    {% do return({'relations': [relation]}) %}
+    {% do return({'relations': [] if missing else [relation]}) %}
 {% endmaterialization %}
 
 

@@ -1,8 +1,7 @@
 {#- The errors for which change tables were not captured: [{error_number, error_message,
     sequence_value}], each text once. -#}
 {% macro _scan_errors(results) %}
-    {% set failed = [] %}
-    {% set skipped = [] %}
+    {% set failed, skipped = [], [] %}
     {% for result in results %}
         {% set is_capture = dbt_cdc._is_of_capture(result.node) %}
         {% if result.status in ['error', 'fail', 'runtime error'] %}
@@ -34,17 +33,9 @@
 
 {#- Whether the command was one of the capture job, in a project that captures anything. -#}
 {% macro _has_captured(results) %}
-    {% for result in results if dbt_cdc._is_of_capture(result.node) and dbt_cdc._captures_anything() %}
-        {% do return(true) %}
-    {% endfor %}
-    {% do return(false) %}
-{% endmacro %}
-
-
-{% macro _captures_anything() %}
-    {% for node in graph.nodes.values()
-        if node.resource_type == 'model'
-        and node.config.materialized in ['change_table', 'change_tracking_table'] %}
+    {% set kinds = graph.nodes.values() | map(attribute='config.materialized') | list %}
+    {% for result in results if dbt_cdc._is_of_capture(result.node)
+        and ('change_table' in kinds or 'change_tracking_table' in kinds) %}
         {% do return(true) %}
     {% endfor %}
     {% do return(false) %}

@@ -11,9 +11,9 @@
 
 {% macro _session(errors) %}
     {% set cache = dbt_cdc._invocation_cache() %}
-    {% set window = cache.get('window', {}) %}
-    {% set window = window if window.to_lsn else {} %}
-    {% set id = dbt_cdc._session_id() %}
+    {% set scanned = cache.get('window', {}) %}
+    {% set window = scanned if scanned.to_lsn else {} %}
+    {% set id = run_started_at.timestamp() | int - 1577836800 %}
     {% set is_empty = not window and not errors %}
     {% set phase = 8 if is_empty else cache.get('phase', 1) %}
     {% for error in errors %}
@@ -26,8 +26,7 @@
         'session_id': id,
         'scan_phase': dbt_cdc._phase_text(phase),
         'errors': errors,
-        'start_lsn': window.get('previous_lsn')
-            or cache.get('window', {}).get('previous_lsn'),
+        'start_lsn': scanned.get('previous_lsn'),
         'end_lsn': window.get('to_lsn'),
         'tran_count': window.get('transactions', 0) | int,
         'last_commit_time': window.get('last_commit_time'),
@@ -39,11 +38,6 @@
         'captured_rows': dbt_cdc._captured_rows(),
         'waiting_for': cache.get('waiting_for'),
     }) %}
-{% endmacro %}
-
-
-{% macro _session_id() %}
-    {% do return(run_started_at.timestamp() | int - 1577836800) %}
 {% endmacro %}
 
 

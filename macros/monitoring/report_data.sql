@@ -109,8 +109,7 @@
     data, and rows where nothing but count(*) is asked: hence the subqueries. -#}
 {% macro _report_tables() %}
     {% set intervals = dbt_cdc._published_state().intervals %}
-    {% set tables = [] %}
-    {% set counts = [] %}
+    {% set tables, counts = {}, [] %}
     {% for instance in dbt_cdc._registered_instances() %}
         {% set name = instance.capture_instance %}
         {% set interval = intervals.get(name | lower, {}) %}
@@ -129,13 +128,10 @@
                 ~ instance.relation ~ ') as row_count'
             ) %}
         {% endif %}
-        {% do tables.append(table) %}
+        {% do tables.update({name: table}) %}
     {% endfor %}
-    {% set counted = dbt_cdc._report_rows(counts | join(' union all ')) if counts else [] %}
-    {% for count in counted %}
-        {% for table in tables if table.capture_instance == count.capture_instance %}
-            {% do table.update(row_count=count.row_count) %}
-        {% endfor %}
+    {% for count in (dbt_cdc._report_rows(counts | join(' union all ')) if counts else []) %}
+        {% do tables[count.capture_instance].update(row_count=count.row_count) %}
     {% endfor %}
-    {% do return(tables) %}
+    {% do return(tables.values() | list) %}
 {% endmacro %}

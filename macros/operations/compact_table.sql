@@ -1,9 +1,7 @@
 {#- After a cleanup: one file of the many small ones that captures leave, and on demand a VACUUM. -#}
 {% macro _tend_files(instances, compact, vacuum_hours) %}
-    {% set relations = [] %}
-    {% for instance in instances if instance.removed_rows != 'failed' %}
-        {% do relations.append(instance.relation) %}
-    {% endfor %}
+    {% set tended = instances | rejectattr('removed_rows', 'equalto', 'failed') %}
+    {% set relations = tended | map(attribute='relation') | list %}
     {% for table in ['lsn_time_mapping', 'scan_transactions', 'scan_sessions'] %}
         {% do relations.append(dbt_cdc._state_relation(table)) %}
     {% endfor %}

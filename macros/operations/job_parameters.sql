@@ -4,14 +4,11 @@
     {% if not dbt_cdc._has_state('cdc_jobs') %}
         {% do return(dbt_cdc._default_jobs()) %}
     {% endif %}
-    {% set jobs = {} %}
-    {% for row in dbt_cdc._fetch(
+    {% set rows = dbt_cdc._fetch(
         'select job_id, job_type, maxtrans, maxscans, continuous, pollinginterval, retention, '
         ~ 'threshold, is_threshold_given from ' ~ dbt_cdc._state_relation('cdc_jobs') ~ ' order by job_type'
     ) %}
-        {% do jobs.update({row.job_type: row}) %}
-    {% endfor %}
-    {% do return(jobs) %}
+    {% do return(dict(zip(rows | map(attribute='job_type'), rows))) %}
 {% endmacro %}
 
 
@@ -121,14 +118,12 @@
     {% for name, value in given.items() if value is not none %}
         {% do changed.update({name: value}) %}
     {% endfor %}
-    {% do changed.update(is_threshold_given=job.is_threshold_given or given.threshold is not none) %}
-    {% if given.continuous is none and (given.pollinginterval or 0) > 0 %}
-        {% do changed.update(continuous=true) %}
-    {% endif %}
-    {% do changed.update(continuous=changed.continuous in [true, 1]) %}
-    {% if not changed.continuous %}
-        {% do changed.update(pollinginterval=0) %}
-    {% endif %}
+    {% do changed.update(
+        is_threshold_given=job.is_threshold_given or given.threshold is not none,
+        continuous=changed.continuous in [true, 1]
+            or given.continuous is none and (given.pollinginterval or 0) > 0
+    ) %}
+    {% do changed.update(pollinginterval=0) if not changed.continuous %}
     {% do return(changed) %}
 {% endmacro %}
 

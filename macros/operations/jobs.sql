@@ -23,11 +23,8 @@
             jobs, dry_run
         ) %}
         {% if start_job and not dry_run %}
-            {% if dbt_cdc._agent_seen_at() %}
-                {% do dbt_cdc._request_of_job(job_type, 'start') %}
-            {% else %}
-                {% do log(dbt_cdc._no_agent(job_type), info=true) %}
-            {% endif %}
+            {% do dbt_cdc._request_of_job(job_type, 'start') if dbt_cdc._agent_seen_at()
+                else log(dbt_cdc._no_agent(job_type), info=true) %}
         {% endif %}
     {% endif %}
 {% endmacro %}
@@ -100,9 +97,7 @@
                 'then ask again; or do without an agent: `' ~ (
                     'dbt run' if job_type == 'capture' else 'dbt run-operation cleanup') ~ '`') %}
         {% endif %}
-        {% if not dry_run %}
-            {% do dbt_cdc._request_of_job(job_type, request) %}
-        {% endif %}
+        {% do dbt_cdc._request_of_job(job_type, request) if not dry_run %}
         {% do log(
             "Job '" ~ dbt_cdc._job_name(job_type) ~ "' " ~ ('would be ' if dry_run)
             ~ {'start': 'started', 'stop': 'stopped'}[request] ~ (' successfully' if not dry_run)

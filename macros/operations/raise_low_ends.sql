@@ -4,21 +4,15 @@
     {% set shown = dbt_cdc._published_state() %}
     {% set raised, behind = [], [] %}
     {% for instance in instances %}
-        {% if instance.low_end < instance.new_low_end %}
-            {% do raised.append(instance) %}
-        {% endif %}
-        {% if shown.intervals.get(instance.capture_instance | lower, {}).get('low_end')
-            != instance.new_low_end %}
-            {% do behind.append(instance) %}
-        {% endif %}
+        {% set low_end = shown.intervals.get(instance.capture_instance | lower, {}).get('low_end') %}
+        {% do raised.append(instance) if instance.low_end < instance.new_low_end %}
+        {% do behind.append(instance) if low_end != instance.new_low_end %}
     {% endfor %}
     {% if raised %}
         {% do dbt_cdc._write_twice(
             dbt_cdc._raise_low_ends_sql(raised, dbt_cdc._last_lsns_to_remove(raised))) %}
     {% endif %}
-    {% if behind %}
-        {% do dbt_cdc._publish_validity_intervals(shown.scanned_lsn) %}
-    {% endif %}
+    {% do dbt_cdc._publish_validity_intervals(shown.scanned_lsn) if behind %}
 {% endmacro %}
 
 
@@ -48,9 +42,6 @@
             ~ instance.new_low_end ~ "')"
         ) %}
     {% endfor %}
-    {% set last_lsns = {} %}
-    {% for row in (dbt_cdc._fetch(questions | join(' union all ')) if questions else []) if row.lsn %}
-        {% do last_lsns.update({row.capture_instance: row.lsn}) %}
-    {% endfor %}
-    {% do return(last_lsns) %}
+    {% set rows = dbt_cdc._fetch(questions | join(' union all ')) if questions else [] %}
+    {% do return(dict(zip(rows | map(attribute='capture_instance'), rows | map(attribute='lsn')))) %}
 {% endmacro %}

@@ -3,60 +3,49 @@
     table. Gives what could not be removed: {table: 'failed', or 'readable' where the view still shows an old
     low end}. -#}
 {% macro _remove_dead_rows(instances, is_job, threshold=none) %}
-    {% set dead, readable, kept = {}, {}, {} %}
+    {% set tables, kept, questions = [], {}, [] %}
     {% for instance in instances %}
-        {% set is_there = load_cached_relation(instance.relation) is not none %}
-        {% do instance.update(removed_rows=0 if is_there else 'failed') %}
-        {% do kept.update({instance.capture_instance: 'failed'}) if not is_there %}
-        {% if is_there %}
-            {% do dead.update({
-                instance.relation | string: "`__$start_lsn` < '" ~ instance.new_low_end ~ "'"
-            }) %}
-            {% do readable.update({
-                instance.relation | string: "capture_instance = "
-                ~ dbt_cdc._literal(instance.capture_instance)
-                ~ " and low_end < '" ~ instance.new_low_end ~ "'"
+        {% if load_cached_relation(instance.relation) is none %}
+            {% do instance.update(removed_rows='failed') %}
+            {% do kept.update({instance.capture_instance: 'failed'}) %}
+        {% else %}
+            {% do instance.update(removed_rows=0) %}
+            {% do tables.append({
+                'name': instance.capture_instance, 'relation': instance.relation, 'instance': instance,
+                'is_dead': "`__$start_lsn` < '" ~ instance.new_low_end ~ "'", 'cut_by': '`__$start_lsn`',
+                'is_readable': 'capture_instance = ' ~ dbt_cdc._literal(instance.capture_instance)
+                    ~ " and low_end < '" ~ instance.new_low_end ~ "'",
             }) %}
         {% endif %}
     {% endfor %}
-    {% if is_job %}
-        {% do dead.update(dbt_cdc._dead_state(instances)) %}
-        {% do readable.update({
-            dbt_cdc._state_relation('lsn_time_mapping') | string:
-                "low_end < '" ~ dbt_cdc._lowest_low_end(instances) ~ "'"
-        }) if instances %}
-    {% endif %}
-    {% set questions = [] %}
-    {% for relation, condition in dead.items() %}
-        {% do questions.append(
-            'select ' ~ loop.index0 ~ ' as place, count(*) as dead from ' ~ relation ~ ' where ' ~ condition
-        ) %}
+    {% do tables.extend(dbt_cdc._dead_state(instances)) if is_job %}
+    {% for table in tables %}
+        {% do questions.append('select ' ~ loop.index0 ~ ' as place, count(*) as dead from '
+            ~ table.relation ~ ' where ' ~ table.is_dead) %}
     {% endfor %}
-    {% for found in dbt_cdc._fetch(questions | join(' union all ')) | sort(attribute='place') if found.dead %}
-        {% set relation, condition = (dead.items() | list)[found.place] %}
+    {% set counted = dbt_cdc._fetch(questions | join(' union all ')) if questions else [] %}
+    {% for found in counted | sort(attribute='place') if found.dead %}
+        {% set table = tables[found.place] %}
         {% set removed = dbt_cdc._remove_rows(
-            relation, condition, found.dead | int, dbt_cdc._cut_by(relation, instances), threshold,
-            readable.get(relation)) %}
+            table.relation, table.is_dead, found.dead | int, table.cut_by, threshold, table.is_readable) %}
         {% set is_kept = removed in ['failed', 'readable'] %}
-        {% set names = [] %}
-        {% for instance in instances if instance.relation | string == relation %}
-            {% do names.append(instance.capture_instance) %}
-            {% do instance.update(removed_rows='failed' if is_kept else removed) %}
-        {% endfor %}
-        {% do kept.update({names[0] or relation.split('.')[-1]: removed}) if is_kept %}
+        {% do table.instance.update(removed_rows='failed' if is_kept else removed) if table.instance %}
+        {% do kept.update({table.name: removed}) if is_kept %}
     {% endfor %}
     {% do return(kept) %}
 {% endmacro %}
 
 
-{#- Transactions below all low ends, what was noted of published windows, old sessions and errors: {table:
-    condition}. Of the last published window the open transactions are carried on. -#}
+{#- Transactions below all low ends, what was noted of published windows, old sessions and errors: [{name,
+    relation, is_dead, cut_by, is_readable}]. `cut_by` is the column that tells a table's transactions apart,
+    in their order; notes of runs have none. Of the last published window the open transactions are carried
+    on. -#}
 {% macro _dead_state(instances) %}
     {% set scanned_lsn = dbt_cdc._published_state().scanned_lsn %}
-    {% set lowest = dbt_cdc._lowest_low_end(instances) %}
+    {% set lowest = instances | map(attribute='new_low_end') | min if instances else scanned_lsn %}
     {% set is_old = " < current_timestamp() - interval '" ~ var('cdc_monitoring_days', 30) | int ~ "' day" %}
-    {% set dead = {} %}
-    {% for table, condition in {
+    {% set tables = [] %}
+    {% for name, is_dead in {
         'lsn_time_mapping': "start_lsn < '" ~ lowest ~ "'",
         'scan_transactions': "window_to_lsn < '" ~ scanned_lsn ~ "' and (commit_lsn is null or "
             ~ "commit_lsn < '" ~ lowest ~ "')",
@@ -65,40 +54,21 @@
         'dm_cdc_errors': 'entry_time' ~ is_old ~ ' and coalesce(session_id, 0) < ' ~ dbt_cdc._first_session_to_keep(),
         'job_requests': 'requested_at' ~ is_old,
         'mschange_tracking_history': 'start_time' ~ is_old,
-    }.items() if dbt_cdc._has_state(table) %}
-        {% do dead.update({dbt_cdc._state_relation(table) | string: condition}) %}
+    }.items() if dbt_cdc._has_state(name) %}
+        {% do tables.append({'name': name, 'relation': dbt_cdc._state_relation(name), 'is_dead': is_dead}) %}
     {% endfor %}
-    {% do return(dead) %}
+    {% do tables[0].update(
+        cut_by='start_lsn', is_readable="low_end < '" ~ lowest ~ "'" if instances else none) %}
+    {% do return(tables) %}
 {% endmacro %}
 
 
 {#- As SQL Server: the errors of the last 32 sessions that had any stay. -#}
 {% macro _first_session_to_keep() %}
-    {% if not dbt_cdc._has_state('dm_cdc_errors') %}
-        {% do return(0) %}
-    {% endif %}
     {% do return(dbt_cdc._fetch(
         'select coalesce(min(session_id), 1) as session_id from (select distinct session_id from '
         ~ dbt_cdc._state_relation('dm_cdc_errors')
         ~ ' where session_id > 0 order by session_id desc limit 32)')[0].session_id | int) %}
-{% endmacro %}
-
-
-{% macro _lowest_low_end(instances) %}
-    {% do return(
-        instances | map(attribute='new_low_end') | min if instances
-        else dbt_cdc._published_state().scanned_lsn
-    ) %}
-{% endmacro %}
-
-
-{#- The column that tells a table's transactions apart, in their order; none of notes of runs. -#}
-{% macro _cut_by(relation, instances) %}
-    {% if relation in instances | map(attribute='relation') | map('string') | list %}
-        {% do return('`__$start_lsn`') %}
-    {% endif %}
-    {% do return(
-        'start_lsn' if relation == dbt_cdc._state_relation('lsn_time_mapping') | string else none) %}
 {% endmacro %}
 
 

@@ -73,10 +73,8 @@
 
 
 {% macro _column_across(name, data_type, instance) -%}
-    {%- set types = {} -%}
-    {%- for column in instance.columns -%}
-        {%- do types.update({column.column_name: column.column_type}) -%}
-    {%- endfor -%}
+    {%- set names = instance.columns | map(attribute='column_name') -%}
+    {%- set types = dict(zip(names, instance.columns | map(attribute='column_type'))) -%}
     {%- set wanted = dbt_cdc._expression_type(data_type) -%}
     {%- if name not in types -%} cast(null as {{ wanted }})
     {%- elif types[name] == data_type -%} {{ dbt_cdc._column(name) }}

@@ -8,23 +8,6 @@
         'net_changes_between', capture_instance, start_time, end_time, row_filter_option,
         closed_high_end_point, column_list, update_flag_list) -%}
     (
-        {{ dbt_cdc._indent(dbt_cdc._net_wrapper_sql(window), 4) }}
-    )
-{%- endmacro %}
-
-
-{#- Update flags come from the mask, which only 'all with mask' gives. -#}
-{% macro _net_wrapper_sql(window) -%}
-    select
-        {{ dbt_cdc._wrapper_columns(window) }}
-        case `__$operation`
-            when 1 then 'D'
-            when 2 then 'I'
-            when 4 then 'UN'
-            when 5 then 'M'
-        end as `__CDC_OPERATION`
-        {{- dbt_cdc._update_flags(window) }}
-    from (
-        {{ dbt_cdc._indent(dbt_cdc._net_changes_sql(window), 4) }}
+        {{ dbt_cdc._indent(dbt_cdc._wrapper_sql('net', window), 4) }}
     )
 {%- endmacro %}

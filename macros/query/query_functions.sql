@@ -75,7 +75,7 @@
         {%- endfor %}
     )
     return
-    {{ dbt_cdc._all_wrapper_sql(window) if kind == 'all' else dbt_cdc._net_wrapper_sql(window) }}
+    {{ dbt_cdc._wrapper_sql(kind, window) }}
 {%- endmacro %}
 
 

@@ -34,9 +34,7 @@
     ] %}
         {% for pair in modules.re.findall(pattern, command or '', modules.re.IGNORECASE) %}
             {% set old, new = dbt_cdc._bare_identifier(pair[0]), dbt_cdc._bare_identifier(pair[1]) %}
-            {% if old != new %}
-                {% do renamed.update({old: new}) %}
-            {% endif %}
+            {% do renamed.update({old: new}) if old != new %}
         {% endfor %}
     {% endfor %}
     {% do return(renamed) %}

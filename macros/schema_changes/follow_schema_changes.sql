@@ -42,9 +42,7 @@
             {% do columns.append(dict(column, data_type=plan.columns[column.name].type)) %}
         {% endfor %}
         {% do instance.update(columns=columns) %}
-        {% if var('cdc_persistent_functions', true) %}
-            {% do dbt_cdc._create_functions([instance]) %}
-        {% endif %}
+        {% do dbt_cdc._create_functions([instance]) if var('cdc_persistent_functions', true) %}
     {% endif %}
 {% endmacro %}
 
@@ -84,21 +82,16 @@
 
 {#- The types as they are now: of the change table's columns, and of the source's. -#}
 {% macro _enter_column_types(instance, plan) %}
-    {% set source_types, column_types = [], [] %}
-    {% for column in instance.registered.columns %}
-        {% set now = plan.columns[column.column_name] %}
-        {% set place = 'when ' ~ column.column_ordinal ~ ' then ' %}
-        {% if now.type != column.column_type %}
-            {% do column_types.append(place ~ dbt_cdc._literal(now.type)) %}
-        {% endif %}
-        {% if now.source_type != column.source_type %}
-            {% do source_types.append(place ~ dbt_cdc._literal(now.source_type)) %}
-        {% endif %}
-    {% endfor %}
     {% set assignments = [] %}
-    {% for name, cases in {'column_type': column_types, 'source_type': source_types}.items() if cases %}
+    {% for name, key in {'column_type': 'type', 'source_type': 'source_type'}.items() %}
+        {% set cases = [] %}
+        {% for column in instance.registered.columns %}
+            {% set now = plan.columns[column.column_name][key] %}
+            {% do cases.append('when ' ~ column.column_ordinal ~ ' then ' ~ dbt_cdc._literal(now))
+                if now != column[name] %}
+        {% endfor %}
         {% do assignments.append(
-            name ~ ' = case column_ordinal ' ~ cases | join(' ') ~ ' else ' ~ name ~ ' end') %}
+            name ~ ' = case column_ordinal ' ~ cases | join(' ') ~ ' else ' ~ name ~ ' end') if cases %}
     {% endfor %}
     {% do dbt_cdc._update_metadata('captured_columns', instance, assignments) %}
 {% endmacro %}

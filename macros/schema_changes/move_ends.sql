@@ -22,10 +22,7 @@
 
 {#- An instance without a model misses this window and so ends before it. -#}
 {% macro _end_abandoned_instances(window) %}
-    {% set gone = [] %}
-    {% for name in window.abandoned if name not in window.ended %}
-        {% do gone.append(name) %}
-    {% endfor %}
+    {% set gone = window.abandoned | reject('in', window.ended) | list %}
     {% if gone %}
         {% do run_query(
             'update ' ~ dbt_cdc._state_relation('change_tables') ~ " set end_lsn = '"

@@ -9,8 +9,8 @@
         {% for row in new if not row.is_first and not dbt_cdc._is_captured_column(row) %}
             {% set first_lsn = dbt_cdc._fetch(
                 'select min(lsn) as lsn from ' ~ window.log ~ " where lsn between '" ~ window.floor_lsn
-                ~ "' and '" ~ window.to_lsn ~ "' and source_schema = " ~ dbt_cdc._literal(row.source_schema)
-                ~ ' and source_name = ' ~ dbt_cdc._literal(row.source_name)
+                ~ "' and '" ~ window.to_lsn ~ "' and "
+                ~ dbt_cdc._is_of_table(row.source_schema, row.source_name)
                 ~ ' and array_contains(json_object_keys(after_image), '
                 ~ dbt_cdc._literal(row.column_name) ~ ')'
             )[0].lsn %}
@@ -24,9 +24,8 @@
         {% if new %}
             {% set rows = [] %}
             {% for row in new %}
-                {% do rows.append('(' ~ dbt_cdc._literal(row.source_schema) ~ ', '
-                    ~ dbt_cdc._literal(row.source_name) ~ ', ' ~ dbt_cdc._literal(row.column_name)
-                    ~ ", '" ~ row.first_lsn ~ "')") %}
+                {% do rows.append('(' ~ dbt_cdc._literals([
+                    row.source_schema, row.source_name, row.column_name, row.first_lsn]) ~ ')') %}
             {% endfor %}
             {% do run_query(
                 'insert into ' ~ dbt_cdc._state_relation('observed_columns') ~ ' values '
@@ -82,11 +81,10 @@
 
 {#- Whether an instance captures it, or a DDL record of the table tells of it. -#}
 {% macro _is_captured_column(row) %}
-    {% for instance in dbt_cdc._instances_of([dbt_cdc._source_of(row)]) %}
-        {% if row.column_name in instance.columns | map(attribute='name')
-            or instance.registered.columns | selectattr('source_type') | list %}
-            {% do return(true) %}
-        {% endif %}
+    {% for instance in dbt_cdc._instances_of([dbt_cdc._source_of(row)])
+        if row.column_name in instance.columns | map(attribute='name')
+        or instance.registered.columns | selectattr('source_type') | list %}
+        {% do return(true) %}
     {% endfor %}
     {% do return(false) %}
 {% endmacro %}

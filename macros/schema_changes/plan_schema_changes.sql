@@ -15,18 +15,16 @@
     {% for change in changes
         if dbt_cdc._source_of(change) == dbt_cdc._source_of(instance)
         and change.commit_lsn >= (registered.start_lsn or '')
-        and change.commit_lsn < (registered.end_lsn or '0xG') %}
-        {% if not plan.problem %}
-            {% set effect = dbt_cdc._effect_of_change(instance, plan.columns, change) %}
-            {% do plan.history.append(dict(change, is_update=effect.is_update)) %}
-            {% if effect.problem %}
-                {% do plan.update(problem=dict(effect.problem, lsn=change.commit_lsn)) %}
-            {% elif change.operation == 'TRUNCATE' %}
-                {% do plan.update(truncated_lsn=change.commit_lsn) %}
-            {% else %}
-                {% do plan.columns.update(effect.columns) %}
-                {% do plan.update(is_dropped=effect.is_dropped) %}
-            {% endif %}
+        and change.commit_lsn < (registered.end_lsn or '0xG') and not plan.problem %}
+        {% set effect = dbt_cdc._effect_of_change(instance, plan.columns, change) %}
+        {% do plan.history.append(dict(change, is_update=effect.is_update)) %}
+        {% if effect.problem %}
+            {% do plan.update(problem=dict(effect.problem, lsn=change.commit_lsn)) %}
+        {% elif change.operation == 'TRUNCATE' %}
+            {% do plan.update(truncated_lsn=change.commit_lsn) %}
+        {% else %}
+            {% do plan.columns.update(effect.columns) %}
+            {% do plan.update(is_dropped=effect.is_dropped) %}
         {% endif %}
     {% endfor %}
     {% do return(plan) %}

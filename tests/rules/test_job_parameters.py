@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from reference.log import int_to_lsn
-from shop import HIGH, LOW, Shop
+from shop import HIGH, LOW, ORDERS, Shop, published, registered
 
 CLEANUP = {"job_type": "cleanup"}
 REFUSALS: list[tuple[str, dict[str, Any], str]] = [
@@ -209,3 +210,24 @@ def test_a_cleanup_that_stops_early_says_so(shop: Shop) -> None:
     assert (
         "cleanup: t: stopped after 3 DELETEs; the next cleanup removes the other 1" in result.output
     )
+
+
+def test_a_change_table_that_somebody_dropped(shop: Shop) -> None:
+    """Its rows cannot be removed, and where it is the only one, nothing is counted."""
+    gone = replace(ORDERS, capture_instance="gone")
+    low_end = {
+        "capture_instance": "gone", "low_end": LOW, "source_schema": "dbo",
+        "source_name": "orders", "lost_lsn": None,
+    }  # fmt: skip
+    result = shop.dbt(
+        "run-operation", "cleanup_change_table",
+        "--args", json.dumps({"capture_instance": "gone", "low_water_mark": None}),
+        answer={
+            r"from \S*change_tables as instances": [registered(gone)],
+            r"start_lsn as low_end, .* from \S*change_tables ": [low_end],
+            r"^select [^()]*\bhigh_end\b.* from \S*validity_intervals": [
+                {**published()[0], "capture_instance": "gone"}
+            ],
+        },
+    )  # fmt: skip
+    assert "CDC 22852: rows of gone could not be removed: their low ends" in result.output
