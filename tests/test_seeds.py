@@ -23,7 +23,7 @@ def test_phases() -> None:
 
 
 def test_operations() -> None:
-    codes = set(re.findall(r"when (\d) then '([A-Z]+)'", MACROS))
+    codes = set(re.findall(r"\b(\d): '([A-Z]+)'", MACROS))
     assert codes == {(row["operation"], row["code"]) for row in seed("cdc_operations")}
 
 
