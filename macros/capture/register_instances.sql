@@ -24,6 +24,7 @@
         else dbt_cdc._registered_if_any() %}
     {% set changes = dbt_cdc._read_schema_changes(window.schema_changes, window.log) %}
     {% set plans, new = {}, [] %}
+    {% do dbt_cdc._invocation_cache().update(plans=plans) %}
     {% for name, instance in dbt_cdc._capture_instances().items() %}
         {% if name in known %}
             {% do dbt_cdc._check_unedited(instance, known[name]) %}
@@ -53,8 +54,6 @@
             }) %}
         {% endfor %}
     {% endif %}
-    {#- when all are known, as threads ask at once -#}
-    {% do dbt_cdc._invocation_cache().update(plans=plans) %}
     {% do return({'known': known, 'new': new, 'plans': plans}) %}
 {% endmacro %}
 
