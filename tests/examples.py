@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 from dbt.cli.main import dbtRunner
-from harness import PACKAGE
+from harness import PACKAGE, Project
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col
 
@@ -30,6 +30,14 @@ class Examples:
         self.examples: dict[str, dict[str, Any]] = {
             name: e for name, e in yaml.safe_load(text).items() if "call" in e and e.get("of") == of
         }
+
+    @classmethod
+    def of_project(cls, project: Project, of: str) -> Examples:
+        """Those of a story that a test's project has told."""
+        options = [f"--{name}={project.folder}" for name in ("project-dir", "profiles-dir")]
+        options += [f"--target-path={project.folder}/target", f"--log-path={project.folder}/logs"]
+        options.append("--quiet")
+        return cls(project.spark, project.schema, options, of)
 
     def check(self, build: Any = ()) -> None:
         """Every call of the reference gives the result that is printed there; so does the function.

@@ -69,17 +69,6 @@ union all
 {% endmacro %}
 
 
-{#- What is there already where a run died before it published. With a new instance, row by row: that run
-    may have entered the window before the instance came. -#}
-{% macro _is_in_mapping(window) -%}
-    {%- if dbt_cdc._capture_instances().keys() | reject('in', window.published) | list -%}
-    start_lsn = appended.start_lsn
-    {%- else -%}
-    start_lsn > '{{ window.previous_lsn }}'
-    {%- endif -%}
-{%- endmacro %}
-
-
 {#- The change table; before a run, the rows that it will have. -#}
 {% macro _change_rows_to_publish(instance, window) -%}
     {%- if not window.transactions_relation -%}

@@ -53,3 +53,14 @@
     {% do dbt_cdc._log_line('published up to ' ~ window.to_lsn) %}
     {% do dbt_cdc._report_first_capture(window) if window.previous_lsn == dbt_cdc._zero_lsn() %}
 {% endmacro %}
+
+
+{#- What is there already where a run died before it published. With a new instance, row by row: that run
+    may have entered the window before the instance came. -#}
+{% macro _is_in_mapping(window) -%}
+    {%- if dbt_cdc._new_instances(window) -%}
+    start_lsn = appended.start_lsn
+    {%- else -%}
+    start_lsn > '{{ window.previous_lsn }}'
+    {%- endif -%}
+{%- endmacro %}

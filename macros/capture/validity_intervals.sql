@@ -38,13 +38,20 @@
 {% endmacro %}
 
 
-{#- Before a new instance is published: its row in the view, with no high end, and then its
-    functions, which raise until it has one. A killed run does both again. -#}
-{% macro _announce_new_instances(window) %}
+{#- The instances that this window's publication is the first of. -#}
+{% macro _new_instances(window) %}
     {% set new = [] %}
     {% for name, instance in dbt_cdc._capture_instances().items() if name not in window.published %}
         {% do new.append(instance) %}
     {% endfor %}
+    {% do return(new) %}
+{% endmacro %}
+
+
+{#- Before a new instance is published: its row in the view, with no high end, and then its
+    functions, which raise until it has one. A killed run does both again. -#}
+{% macro _announce_new_instances(window) %}
+    {% set new = dbt_cdc._new_instances(window) %}
     {% if new %}
         {% set state = dbt_cdc._published_state() if load_cached_relation(dbt_cdc._validity_intervals()) is not none
             else window.state %}

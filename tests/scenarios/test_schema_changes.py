@@ -770,9 +770,4 @@ def test_the_examples_of_the_reference(make_project: Callable[..., Project]) -> 
     log.commit(("INSERT", "orders", {"id": 2, "amount": 12.345, "note": "x"}))
     log.land(target)
     assert not target.project.dbt("run").success
-    project = target.project
-    folder = project.folder
-    options = [f"--{name}={folder}" for name in ("project-dir", "profiles-dir")]
-    options += [f"--target-path={folder}/target", f"--log-path={folder}/logs", "--quiet"]
-    story = "instances.md#when-the-source-changes"
-    Examples(project.spark, project.schema, options, of=story).check()
+    Examples.of_project(target.project, "instances.md#when-the-source-changes").check()

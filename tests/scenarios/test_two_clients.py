@@ -119,10 +119,6 @@ def test_the_examples_of_the_reference(make_project: Callable[..., Project]) -> 
     shop = Shop(make_project)
     shop.go_on("the")
     project = shop.tracking.project
-    folder = project.folder
-    options = [f"--{name}={folder}" for name in ("project-dir", "profiles-dir")]
-    options += [f"--target-path={folder}/target", f"--log-path={folder}/logs", "--quiet"]
-    Examples(project.spark, project.schema, options, of="two-clients.md").check()
+    Examples.of_project(project, "two-clients.md").check()
     shop.go_on("cleanup")
-    story = "two-clients.md#a-client-that-comes-back-too-late"
-    Examples(project.spark, project.schema, options, of=story).check()
+    Examples.of_project(project, "two-clients.md#a-client-that-comes-back-too-late").check()
