@@ -40,7 +40,8 @@ placed as (
 
 {#- The bad records of a window as (lsn, problem), the latter the whole error. -#}
 {% macro _problems(instance, typed) -%}
-    {%- set types, outgrown = [], dbt_cdc._outgrown_columns(instance) -%}
+    {%- set plan = dbt_cdc._invocation_cache().get('plans', {}).get(instance.name | lower, {}) -%}
+    {%- set types, outgrown = [], dbt_cdc._outgrown_columns(plan) -%}
     {%- for column in instance.columns -%}
         {%- do types.append(dbt_cdc._literal(column.name) ~ ', '
             ~ dbt_cdc._literal(column.data_type ~ dbt_cdc._spelling_of(column))) -%}

@@ -24,13 +24,12 @@
         else dbt_cdc._registered_if_any() %}
     {% set changes = dbt_cdc._read_schema_changes(window.schema_changes, window.log) %}
     {% set plans, new = {}, [] %}
-    {% do dbt_cdc._invocation_cache().update(plans=plans) %}
     {% for name, instance in dbt_cdc._capture_instances().items() %}
         {% if name in known %}
             {% do dbt_cdc._check_unedited(instance, known[name]) %}
             {% do dbt_cdc._take_registered(instance, known[name]) %}
             {% do plans.update({name: dbt_cdc._plan_schema_changes(instance, known[name], changes)}) %}
-            {% do plans[name].update(problem=dbt_cdc._problem_of_values(instance, window))
+            {% do plans[name].update(problem=dbt_cdc._problem_of_values(instance, plans[name], window))
                 if not plans[name].problem %}
         {% else %}
             {% for other, row in known.items() if dbt_cdc._object_name(other) == dbt_cdc._object_name(name) %}
@@ -54,6 +53,8 @@
             }) %}
         {% endfor %}
     {% endif %}
+    {#- when all are known, as threads ask at once -#}
+    {% do dbt_cdc._invocation_cache().update(plans=plans) %}
     {% do return({'known': known, 'new': new, 'plans': plans}) %}
 {% endmacro %}
 

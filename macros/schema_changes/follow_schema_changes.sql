@@ -4,7 +4,7 @@
 {% macro _follow_schema_changes(plans) %}
     {% for name, plan in plans.items() if plan.history or plan.problem %}
         {% set instance = dbt_cdc._capture_instances()[name] %}
-        {% do dbt_cdc._tell_of_outgrown_columns(instance) %}
+        {% do dbt_cdc._tell_of_outgrown_columns(instance, plan) %}
         {% do dbt_cdc._widen_columns(instance, plan) %}
         {% do dbt_cdc._enter_ddl_history(instance, plan.history) if plan.history %}
         {% do dbt_cdc._enter_column_types(instance, plan) %}
@@ -13,8 +13,8 @@
 {% endmacro %}
 
 
-{% macro _tell_of_outgrown_columns(instance) %}
-    {% set outgrown = dbt_cdc._outgrown_columns(instance) %}
+{% macro _tell_of_outgrown_columns(instance, plan) %}
+    {% set outgrown = dbt_cdc._outgrown_columns(plan) %}
     {% for column in instance.registered.columns
         if column.column_name in outgrown and outgrown[column.column_name] != column.source_type %}
         {% do dbt_cdc._log_line(

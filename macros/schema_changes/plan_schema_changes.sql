@@ -156,8 +156,7 @@
 
 
 {#- The columns whose source has by now a type of which they do not hold all values: {name: source type}. -#}
-{% macro _outgrown_columns(instance) %}
-    {% set plan = dbt_cdc._invocation_cache().get('plans', {}).get(instance.name | lower) or {} %}
+{% macro _outgrown_columns(plan) %}
     {% set outgrown = {} %}
     {% for name, column in plan.get('columns', {}).items() if column.source_type
         and not dbt_cdc._holds_type(column.type, dbt_cdc._spark_type(column.source_type)) %}
@@ -169,14 +168,14 @@
 
 {#- What stops an instance whose table has another one, which can take over: the first commit of the window
     with a value that an outgrown column does not hold. -#}
-{% macro _problem_of_values(instance, window) %}
+{% macro _problem_of_values(instance, plan, window) %}
     {% set window = dbt_cdc._instance_window(instance, window) %}
-    {% set outgrown = dbt_cdc._outgrown_columns(instance) %}
+    {% set outgrown = dbt_cdc._outgrown_columns(plan) %}
     {% if not outgrown or not dbt_cdc._is_touched(instance, window)
         or dbt_cdc._instances_of([dbt_cdc._source_of(instance)]) | length < 2 %}
         {% do return(none) %}
     {% endif %}
-    {% set columns, plan = [], dbt_cdc._invocation_cache().plans[instance.name | lower] %}
+    {% set columns = [] %}
     {% for column in instance.columns %}
         {% do columns.append(dict(column, data_type=plan.columns[column.name].type)) %}
     {% endfor %}
