@@ -11,7 +11,8 @@
 
     {% if load_cached_relation(this) is none %}
         {% call statement('create') -%}
-            {{ dbt_cdc._create_once(dbt_cdc._create_table_sql(relation, dbt_cdc._change_table_columns(instance))) }}
+            {{ dbt_cdc._create_once(dbt_cdc._create_table_sql(
+                relation, dbt_cdc._change_table_columns(instance), '__$start_lsn')) }}
         {%- endcall %}
     {% endif %}
 
@@ -84,8 +85,9 @@
 {% endmacro %}
 
 
-{#- `columns`: name -> type. -#}
-{% macro _create_table_sql(relation, columns) -%}
+{#- `columns`: name -> type. Of a table that is read by windows of `window_column`, files carry the statistics of
+    that column alone, unless the model's `tblproperties` say otherwise. -#}
+{% macro _create_table_sql(relation, columns, window_column=none) -%}
     create table if not exists {{ relation }} (
         {%- for name, data_type in columns.items() %}
         {{ dbt_cdc._column(name) }} {{ data_type }}{{ ',' if not loop.last }}
@@ -93,6 +95,10 @@
     )
     using {{ dbt_cdc._file_format() }}
     {%- set properties = dbt_cdc._table_properties(columns) %}
+    {%- if window_column %}
+        {%- do properties.update({'delta.dataSkippingStatsColumns': dbt_cdc._column(window_column)}) %}
+        {%- do properties.update(config.get('tblproperties') or {}) %}
+    {%- endif %}
     {%- if properties %}
     tblproperties (
         {%- for key, value in properties.items() %}
@@ -103,8 +109,7 @@
 {%- endmacro %}
 
 
-{#- Names that Parquet does not take need Delta's column mapping; the window columns come first, so
-    that they are among the columns with file statistics. -#}
+{#- Names that Parquet does not take need Delta's column mapping. -#}
 {% macro _table_properties(columns) %}
     {% set needs_mapping = modules.re.search('[ ,;{}()\n\t=]', columns | join('')) %}
     {% do return({'delta.columnMapping.mode': 'name'} if needs_mapping else {}) %}

@@ -10,7 +10,8 @@
 
     {% if load_cached_relation(this) is none %}
         {% call statement('create') -%}
-            {{ dbt_cdc._create_once(dbt_cdc._create_table_sql(relation, dbt_cdc._side_table_columns(tracked))) }}
+            {{ dbt_cdc._create_once(dbt_cdc._create_table_sql(
+                relation, dbt_cdc._side_table_columns(tracked), 'sys_change_version')) }}
         {%- endcall %}
     {% endif %}
 
