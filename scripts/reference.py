@@ -30,6 +30,7 @@ settings and variables are in [settings](settings.md), errors by number in [erro
 OWN = ("captured_model", "finish_scan", "publication", "scan", "scan_window", "state_table")
 # What is asked where it is not the shop after its two batches.
 STORIES = {
+    "tutorial.md": "the tutorial, before it writes the files",
     "two-clients.md": "two clients",
     "two-clients.md#a-client-that-comes-back-too-late": "two clients, after the cleanup",
     "instances.md#when-the-source-changes": "a table that changes",

@@ -94,11 +94,9 @@
         {%- endfor %}
     )
     using {{ dbt_cdc._file_format() }}
-    {%- set properties = dbt_cdc._table_properties(columns) %}
-    {%- if window_column %}
-        {%- do properties.update({'delta.dataSkippingStatsColumns': dbt_cdc._column(window_column)}) %}
-        {%- do properties.update(config.get('tblproperties') or {}) %}
-    {%- endif %}
+    {%- set statistics = {'delta.dataSkippingStatsColumns': dbt_cdc._column(window_column or '')} %}
+    {%- set properties = dbt_cdc._model_properties(columns, statistics) if window_column
+        else dbt_cdc._table_properties(columns) %}
     {%- if properties %}
     tblproperties (
         {%- for key, value in properties.items() %}
@@ -107,6 +105,15 @@
     )
     {%- endif %}
 {%- endmacro %}
+
+
+{#- Of a model's own table: `ours`, and over them what the model asks for. -#}
+{% macro _model_properties(columns, ours) %}
+    {% set properties = dbt_cdc._table_properties(columns) %}
+    {% do properties.update(ours) %}
+    {% do properties.update(config.get('tblproperties') or {}) %}
+    {% do return(properties) %}
+{% endmacro %}
 
 
 {#- Names that Parquet does not take need Delta's column mapping. -#}

@@ -1,17 +1,14 @@
 {#- What an update changes: key, mask. Its images are the structs `old` and `new`, made of what was read. -#}
 
-{#- For each column, whether the keys of the images have to be looked at: where one image has a value and the
-    other does not, or neither has one and the before image does not spell the key out, or not surely as its own:
-    it may be that of an object in it. -#}
+{#- For each column, whether the keys of the images have to be looked at: where the before image alone has a value,
+    or has none and does not surely spell the null out: a key may be that of an object in it, or end as another. -#}
 {% macro _null_tests(instance) %}
     {% set before = dbt_cdc._logged_before(instance) ~ '.' %}
     {% set tests = ['before_image is null'] if instance.before_image == 'partial' else [] %}
     {% for column in dbt_cdc._logged_columns(instance.columns) %}
         {% set name = dbt_cdc._column(column.name) %}
-        {% do tests.append('isnull(' ~ before ~ name ~ ') <> isnull(after.' ~ name ~ ')') %}
-        {% do tests.append(
-            'isnull(' ~ before ~ name ~ ') and not (is_flat and contains(before_image, '
-            ~ dbt_cdc._key_literal(column) ~ '))') %}
+        {% do tests.append('if(isnull(' ~ before ~ name ~ '), not contains(flat, '
+            ~ dbt_cdc._key_literal(column) ~ '), isnull(after.' ~ name ~ '))') %}
     {% endfor %}
     {% do return(tests or ['false']) %}
 {% endmacro %}

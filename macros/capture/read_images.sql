@@ -12,11 +12,12 @@ parsed as (
         {{ dbt_cdc._indent(dbt_cdc._parsed_images(columns), 8) }} as json,
         get(json.images, 0) as {{ before }},
         get(json.images, 1) as after,
-        locate('{', before_image, 2) = 0 as is_flat
+        if(locate('{', before_image, 2) = 0 and not contains(before_image, '\\"'),
+            before_image, '') as flat
     from records
 ),
 
--- an absent key and a null differ only in an update, where the images do not show that both are nulls
+-- an absent key and a null differ only in an update, where the images do not show that it is a null
 complete as (
     select
         *,

@@ -34,8 +34,10 @@
 {% endmacro %}
 
 
-{#- The table made anew in one commit; where another one is, that stays in its history. -#}
+{#- The table made anew in one commit; where another one is, that stays in its history. With deletion vectors a
+    changed row does not rewrite its whole file. -#}
 {% macro _create_as_sql(relation, columns, rows) -%}
+    {%- set properties = dbt_cdc._model_properties(columns, {'delta.enableDeletionVectors': 'true'}) -%}
     {%- set create -%}
 create or replace table {{ relation }}
 using {{ dbt_cdc._file_format() }}
@@ -45,7 +47,7 @@ using {{ dbt_cdc._file_format() }}
 {{ location_clause() }}
 {{ comment_clause() }}
 tblproperties (
-    {%- for name, value in dbt_cdc._consumer_properties(columns).items() %}
+    {%- for name, value in properties.items() %}
     '{{ name }}' = '{{ value }}'{{ ',' if not loop.last }}
     {%- endfor %}
 )
@@ -54,15 +56,6 @@ as
     {%- endset -%}
     {{ dbt_cdc._write_once(create, rows) }}
 {%- endmacro %}
-
-
-{#- Deletion vectors: a changed row does not rewrite its whole file. -#}
-{% macro _consumer_properties(columns) %}
-    {% set properties = dbt_cdc._table_properties(columns) %}
-    {% do properties.update({'delta.enableDeletionVectors': 'true'}) %}
-    {% do properties.update(config.get('tblproperties') or {}) %}
-    {% do return(properties) %}
-{% endmacro %}
 
 
 {#- The bookmarks move with it. A MERGE whose source reads a char(n) column fails in Delta (delta-io/delta#3868) unless Spark leaves the

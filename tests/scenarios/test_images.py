@@ -58,6 +58,7 @@ IMAGES = [
     '{"id":1}', '{"id":1,"V":1}', '{"id":1,"v" :1}', '{"v":2.0}', "{}", "[]", "null", "", "1", "{",
     '{"id":1,"x":{"v":"1.00"},"v":1.005}', '{"id":1,"x":{"v":null}}', '{"id":1,"x":[{"v":"a"}]}',
     '{"id":1,"x": {"v":null}}', '{"id":1,"x":"{\\"v\\":null}"}', '{"id":1,"x":"a:{","v":1}',
+    '{"id":1,"x\\"v":1}',
     '{"id":1,"v":1} ', '{"id":1,"v":1}x', '{"id":1,"v":1},{"id":1,"v":1}', '\n{"id":1,\n"v":1}',
 ]  # fmt: skip
 TYPES = [
@@ -85,7 +86,7 @@ REFUSED_TOO = defaultdict(
         "decimal": r'("-?\d+e|"[+])',
     },
 )
-GOOD = '{"id":1,"v":null}'
+GOOD, OTHER = '{"id":1,"v":null}', '{"id":1,"v":1}'
 
 
 def single_records(table: str) -> list[list[LogRecord]]:
@@ -94,7 +95,7 @@ def single_records(table: str) -> list[list[LogRecord]]:
     for image in IMAGES:
         for operation, before, after in (
             ("INSERT", None, image), ("DELETE", image, None), ("UPDATE", image, GOOD),
-            ("UPDATE", GOOD, image), ("UPDATE", image, image),
+            ("UPDATE", GOOD, image), ("UPDATE", image, image), ("UPDATE", image, OTHER),
         ):  # fmt: skip
             lsn, commit = int_to_lsn(next(numbers)), int_to_lsn(next(numbers))
             change = LogRecord(lsn, lsn, operation, None, "dbo", table, before, after)

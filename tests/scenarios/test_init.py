@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 import yaml
 from capturing import plain_values
+from examples import Examples
 from harness import PACKAGE, Project
 from reference.apply import State
 from reference.truth import Truth, data_dir, landed_events
@@ -120,6 +121,12 @@ def end(position: int) -> dict[str, Any]:
     """The END of its transaction."""
     value = {"status": "END", "id": "7:100000000", "event_count": 1, "ts_ms": 1650000000000}
     return {"position": position, "topic": "pg.transaction", "key": None, "value": value}
+
+
+def test_the_example_of_the_reference(first: First) -> None:
+    Path("landing").mkdir()
+    shutil.copy(PACKAGE / "data" / "shop" / "events_0001.jsonl.gz", "landing")
+    Examples.of_project(first.project, "tutorial.md").check()
 
 
 def test_the_shipped_events(first: First, capsys: pytest.CaptureFixture[str]) -> None:

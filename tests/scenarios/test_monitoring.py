@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
+from pathlib import Path
 
 import pytest
 from capturing import Capture
-from harness import Project
+from harness import PACKAGE, Project
 from pyspark.sql import Row, SparkSession
 from reference.capture import CaptureInstance
 from reference.log import UTC, LogRecord, int_to_lsn
@@ -312,3 +317,17 @@ def test_long_work_says_how_far_it_is(spark: SparkSession) -> None:
         assert (str(shown.getFilter().filter(event)) != "DENY") == is_shown
         line = appender.getLayout().toSerializable(event)
         assert line[8:] == "  cdc: at work: 3 of 8 tasks of stage 7 done\n"
+
+
+def test_one_long_task_says_that_it_runs(tmp_path: Path) -> None:
+    """With the profile that is shipped, of a statement whose only task takes 20 seconds."""
+    own = {n: v for n, v in os.environ.items() if not n.startswith("PYSPARK_")}  # a Java of its own
+    sleep = "select reflect('java.lang.Thread', 'sleep', id) from range(20000, 20001)"
+    done = subprocess.run(
+        [Path(sys.executable).with_name("dbt"), "--quiet", "show", "--inline", sleep],
+        cwd=PACKAGE, env={**own, "DBT_CDC_HOME": str(tmp_path)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    said = re.findall(r"^\d\d:\d\d:\d\d  (cdc: at work: .*)$", done.stderr, re.M)
+    assert "cdc: at work: tasks running: 1" in said

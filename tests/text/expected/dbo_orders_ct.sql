@@ -33,23 +33,20 @@ parsed as (
         ) as json,
         get(json.images, 0) as old,
         get(json.images, 1) as after,
-        locate('{', before_image, 2) = 0 as is_flat
+        if(locate('{', before_image, 2) = 0 and not contains(before_image, '\\"'),
+            before_image, '') as flat
     from records
 ),
 
--- an absent key and a null differ only in an update, where the images do not show that both are nulls
+-- an absent key and a null differ only in an update, where the images do not show that it is a null
 complete as (
     select
         *,
         operation = 'UPDATE' and (
-            isnull(old.`id`) <> isnull(after.`id`)
-            or isnull(old.`id`) and not (is_flat and contains(before_image, '"id":'))
-            or isnull(old.`note`) <> isnull(after.`note`)
-            or isnull(old.`note`) and not (is_flat and contains(before_image, '"note":'))
-            or isnull(old.`amount`) <> isnull(after.`amount`)
-            or isnull(old.`amount`) and not (is_flat and contains(before_image, '"amount":'))
-            or isnull(old.`at`) <> isnull(after.`at`)
-            or isnull(old.`at`) and not (is_flat and contains(before_image, '"at":'))
+            if(isnull(old.`id`), not contains(flat, '"id":'), isnull(after.`id`))
+            or if(isnull(old.`note`), not contains(flat, '"note":'), isnull(after.`note`))
+            or if(isnull(old.`amount`), not contains(flat, '"amount":'), isnull(after.`amount`))
+            or if(isnull(old.`at`), not contains(flat, '"at":'), isnull(after.`at`))
         ) as has_nulls,
         if(has_nulls, json_object_keys(coalesce(before_image, '{}')), null) as old_keys,
         if(has_nulls, json_object_keys(coalesce(after_image, '{}')), null) as new_keys,

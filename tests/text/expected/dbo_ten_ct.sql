@@ -35,35 +35,26 @@ parsed as (
         ) as json,
         get(json.images, 0) as old,
         get(json.images, 1) as after,
-        locate('{', before_image, 2) = 0 as is_flat
+        if(locate('{', before_image, 2) = 0 and not contains(before_image, '\\"'),
+            before_image, '') as flat
     from records
 ),
 
--- an absent key and a null differ only in an update, where the images do not show that both are nulls
+-- an absent key and a null differ only in an update, where the images do not show that it is a null
 complete as (
     select
         *,
         operation = 'UPDATE' and (
-            isnull(old.`column_0`) <> isnull(after.`column_0`)
-            or isnull(old.`column_0`) and not (is_flat and contains(before_image, '"column_0":'))
-            or isnull(old.`column_1`) <> isnull(after.`column_1`)
-            or isnull(old.`column_1`) and not (is_flat and contains(before_image, '"column_1":'))
-            or isnull(old.`column_2`) <> isnull(after.`column_2`)
-            or isnull(old.`column_2`) and not (is_flat and contains(before_image, '"column_2":'))
-            or isnull(old.`column_3`) <> isnull(after.`column_3`)
-            or isnull(old.`column_3`) and not (is_flat and contains(before_image, '"column_3":'))
-            or isnull(old.`column_4`) <> isnull(after.`column_4`)
-            or isnull(old.`column_4`) and not (is_flat and contains(before_image, '"column_4":'))
-            or isnull(old.`column_5`) <> isnull(after.`column_5`)
-            or isnull(old.`column_5`) and not (is_flat and contains(before_image, '"column_5":'))
-            or isnull(old.`column_6`) <> isnull(after.`column_6`)
-            or isnull(old.`column_6`) and not (is_flat and contains(before_image, '"column_6":'))
-            or isnull(old.`column_7`) <> isnull(after.`column_7`)
-            or isnull(old.`column_7`) and not (is_flat and contains(before_image, '"column_7":'))
-            or isnull(old.`column_8`) <> isnull(after.`column_8`)
-            or isnull(old.`column_8`) and not (is_flat and contains(before_image, '"column_8":'))
-            or isnull(old.`column_9`) <> isnull(after.`column_9`)
-            or isnull(old.`column_9`) and not (is_flat and contains(before_image, '"column_9":'))
+            if(isnull(old.`column_0`), not contains(flat, '"column_0":'), isnull(after.`column_0`))
+            or if(isnull(old.`column_1`), not contains(flat, '"column_1":'), isnull(after.`column_1`))
+            or if(isnull(old.`column_2`), not contains(flat, '"column_2":'), isnull(after.`column_2`))
+            or if(isnull(old.`column_3`), not contains(flat, '"column_3":'), isnull(after.`column_3`))
+            or if(isnull(old.`column_4`), not contains(flat, '"column_4":'), isnull(after.`column_4`))
+            or if(isnull(old.`column_5`), not contains(flat, '"column_5":'), isnull(after.`column_5`))
+            or if(isnull(old.`column_6`), not contains(flat, '"column_6":'), isnull(after.`column_6`))
+            or if(isnull(old.`column_7`), not contains(flat, '"column_7":'), isnull(after.`column_7`))
+            or if(isnull(old.`column_8`), not contains(flat, '"column_8":'), isnull(after.`column_8`))
+            or if(isnull(old.`column_9`), not contains(flat, '"column_9":'), isnull(after.`column_9`))
         ) as has_nulls,
         if(has_nulls, json_object_keys(coalesce(before_image, '{}')), null) as old_keys,
         if(has_nulls, json_object_keys(coalesce(after_image, '{}')), null) as new_keys,
