@@ -22,11 +22,15 @@ class Examples:
     """Those of the shop, or of a page's story (`of`)."""
 
     def __init__(
-        self, spark: SparkSession, schema: str, options: list[str], of: str | None = None
+        self,
+        spark: SparkSession,
+        schema: str,
+        options: list[str],
+        of: str | None = None,
+        folder: str = ".",
     ) -> None:
-        """`options` of dbt say which project is asked."""
-        self.spark, self.schema, self.options = spark, schema, options
-        self.landing = "./landing"
+        """`options` of dbt say which project is asked; what has landed lies in its `folder`."""
+        self.spark, self.schema, self.options, self.folder = spark, schema, options, folder
         text = FILE.read_text(encoding="utf-8")
         self.examples: dict[str, dict[str, Any]] = {
             name: e for name, e in yaml.safe_load(text).items() if "call" in e and e.get("of") == of
@@ -38,9 +42,7 @@ class Examples:
         options = [f"--{name}={project.folder}" for name in ("project-dir", "profiles-dir")]
         options += [f"--target-path={project.folder}/target", f"--log-path={project.folder}/logs"]
         options.append("--quiet")
-        examples = cls(project.spark, project.schema, options, of)
-        examples.landing = f"{project.folder}/landing"  # Java is in another folder
-        return examples
+        return cls(project.spark, project.schema, options, of, str(project.folder))
 
     def check(self, build: Any = ()) -> None:
         """Every call of the reference gives the result that is printed there; so does the function.
@@ -62,7 +64,8 @@ class Examples:
                 found[name] = outcome(e, build)
             elif e["call"].startswith("dbt "):
                 commands = re.split(r"^dbt ", e["call"], flags=re.M)[1:]
-                commands = [c.replace("./landing", self.landing) for c in commands]
+                # Java is in another folder than dbt.
+                commands = [c.replace("./landing", f"{self.folder}/landing") for c in commands]
                 lines = "\n".join(self.said(shlex.split(c)) for c in commands).split("\n")
                 lines = without(e.get("hidden"), lines)
                 count = e.get("lines", len(lines))

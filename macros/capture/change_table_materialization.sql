@@ -94,9 +94,9 @@
         {%- endfor %}
     )
     using {{ dbt_cdc._file_format() }}
-    {%- set statistics = {'delta.dataSkippingStatsColumns': dbt_cdc._column(window_column or '')} %}
-    {%- set properties = dbt_cdc._model_properties(columns, statistics) if window_column
-        else dbt_cdc._table_properties(columns) %}
+    {%- set properties = dbt_cdc._model_properties(
+        columns, {'delta.dataSkippingStatsColumns': dbt_cdc._column(window_column)}
+    ) if window_column else dbt_cdc._table_properties(columns) %}
     {%- if properties %}
     tblproperties (
         {%- for key, value in properties.items() %}

@@ -324,7 +324,10 @@ def test_one_long_task_says_that_it_runs(tmp_path: Path) -> None:
     own = {n: v for n, v in os.environ.items() if not n.startswith("PYSPARK_")}  # a Java of its own
     sleep = "select reflect('java.lang.Thread', 'sleep', id) from range(20000, 20001)"
     done = subprocess.run(
-        [Path(sys.executable).with_name("dbt"), "--quiet", "show", "--inline", sleep],
+        [
+            Path(sys.executable).with_name("dbt"), "--quiet", "show", "--inline", sleep,
+            f"--target-path={tmp_path}/target", f"--log-path={tmp_path}/logs",
+        ],
         cwd=PACKAGE, env={**own, "DBT_CDC_HOME": str(tmp_path)},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
