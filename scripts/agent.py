@@ -185,6 +185,9 @@ class Agent:
         """One run of the cleanup job."""
         started = time.monotonic()
         result, lines = self._dbt("run-operation", "dbt_cdc.cleanup")
+        for line in lines:  # who holds what, who loses changes, how far it is
+            if line.startswith("cdc: "):
+                log.info("cleanup: %s", line.removeprefix("cdc: ").removeprefix("cleanup: "))
         if result.success:
             log.info("cleanup: done, %.1f s", time.monotonic() - started)
         else:

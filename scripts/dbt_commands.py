@@ -38,6 +38,8 @@ class Dbt:
             )
             if event.info.level == "error" or (told if quiet else event.info.level != "debug"):
                 lines.append(event.info.msg)
+            elif event.info.name == "JinjaLogWarning":
+                lines.append(f"cdc: {event.info.msg}")
 
         runner = dbtRunner(manifest=self.manifest, callbacks=[listen])
         with contextlib.redirect_stdout(io.StringIO()):

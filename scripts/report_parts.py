@@ -58,7 +58,10 @@ def find_pause(data: Data, longest: int | None) -> tuple[list[Data], list[Data]]
     that is, for half of it, as a delay."""
     last = max((row["end_time"] or row["start_time"] for row in scans(data)), default=None)
     if not last:
-        return [], []
+        text = "No scan is on record: none has run for as long as sessions are kept."
+        return [trouble(f"{text} Does the capture job run?", "jobs.md")] if data[
+            "tables"
+        ] else [], []
     allowed, why = (longest, "--max-minutes") if longest else longest_pause(data)
     pause = (at(data["made"]) - at(last)).total_seconds()
     text = f"No scan has run since {short(last)}, {since(data, last)}"

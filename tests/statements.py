@@ -7,8 +7,10 @@ import itertools
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
+from unittest import mock
 
 from dbt.adapters.spark.session import Cursor
+from dbt.task.run import ModelRunner
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import SparkSession
 
@@ -179,3 +181,26 @@ def replay(spark: SparkSession, statements: list[str]) -> None:
     """Executes recorded statements, as another client would."""
     for sql in statements:
         spark.sql(sql)
+
+
+@contextlib.contextmanager
+def rendering() -> Iterator[list[str]]:
+    """The writes that are sent while the body of a model is rendered."""
+    writes: list[str] = []
+    at_work: list[bool] = []
+    original = ModelRunner.compile
+
+    def compile_body(self: ModelRunner, *arguments: Any) -> Any:
+        at_work.append(True)
+        try:
+            return original(self, *arguments)
+        finally:
+            at_work.pop()
+
+    def execute(sql: str, go: Callable[[], Any]) -> Any:
+        if at_work and is_write(sql):
+            writes.append(sql)
+        return go()
+
+    with mock.patch.object(ModelRunner, "compile", compile_body), around_statements(execute):
+        yield writes

@@ -20,14 +20,15 @@ where {{ dbt_cdc._checked(instance, 'row_operation in (1, 2) or ' ~ dbt_cdc._is_
 
 
 {#- The captured columns. By SQL Server's rule a large value is NULL in the row before an update that leaves it as
-    it is; large are columns of unbounded length. -#}
+    it is; large are columns of unbounded length that are no part of the key. -#}
 {% macro _captured_values(instance) -%}
     {%- if instance.lob_before_image == 'always' -%}
     value.*
     {%- else -%}
         {%- for column in instance.columns -%}
             {%- set name, bit = dbt_cdc._column(column.name), 2 ** (loop.index0 % 56) -%}
-            {%- if dbt_cdc._type_family(column.data_type) in ['string', 'binary'] -%}
+            {%- if dbt_cdc._type_family(column.data_type) in ['string', 'binary']
+                and column.name not in instance.index_columns -%}
     if(row_operation = 3 and mask_{{ loop.index0 // 56 + 1 }} & {{ bit }} = 0, null, value.{{ name }}) as {{ name }}
             {%- else -%}
     value.{{ name }}

@@ -1,14 +1,19 @@
-{#- What the first publication of a schema has made, and what one can do with it; later runs say less. -#}
+{#- What the first publication of a schema has made, also by commands before this one, and what one can do with
+    it; later runs say less. -#}
 {% macro _report_first_capture(window) %}
-    {% set rows, names = [], dbt_cdc._invocation_cache().get('captured', {}) %}
-    {% for name, instance in dbt_cdc._capture_instances() | dictsort if name in names %}
-        {% do rows.append(instance.name ~ ' ' ~ '{:,}'.format(names[name] | int)) %}
+    {% set rows, captured = [], dbt_cdc._invocation_cache().get('captured', {}) %}
+    {% for name, instance in dbt_cdc._capture_instances() | dictsort
+        if name in captured or load_cached_relation(instance.relation) is not none %}
+        {% set count = captured[name] if name in captured
+            else dbt_cdc._fetch('select count(*) as `rows` from ' ~ instance.relation)[0]['rows'] %}
+        {% do rows.append(instance.name ~ ' ' ~ '{:,}'.format(count | int)) %}
     {% endfor %}
     {% set seconds = (modules.datetime.datetime.now(modules.pytz.utc) - run_started_at).total_seconds() %}
     {% do dbt_cdc._log_line('captured, in rows: ' ~ rows | join(', ') ~ '; ' ~ seconds | round | int ~ ' s') if rows %}
-    {% set others = [] %}
+    {% set others, tracked = [], dbt_cdc._tracked_tables().values() | map(attribute='table') | sort %}
     {% for row in dbt_cdc._fetch(dbt_cdc._logged_tables_sql(window))
-        if not dbt_cdc._instances_of([{'source_schema': row.source_schema, 'source_name': row.source_name}]) %}
+        if row.source_schema ~ '.' ~ row.source_name not in tracked and not dbt_cdc._instances_of(
+            [{'source_schema': row.source_schema, 'source_name': row.source_name}]) %}
         {% do others.append(row.source_schema ~ '.' ~ row.source_name ~ ' ' ~ '{:,}'.format(row.changes | int)) %}
     {% endfor %}
     {% do dbt_cdc._log_line(
@@ -21,6 +26,12 @@
         {% do dbt_cdc._log_line(
             'ask for changes: dbt show --inline "select * from {' ~ '{ dbt_cdc.get_all_changes(' ~ name
             ~ ', dbt_cdc.get_min_lsn(' ~ name ~ '), dbt_cdc.get_max_lsn()) }' ~ '}"'
+        ) %}
+    {% endfor %}
+    {% for table in tracked[:1] %}
+        {% do dbt_cdc._log_line(
+            'ask what changed after a version: dbt show --inline "select * from {' ~ '{ dbt_cdc.changetable_changes('
+            ~ "'" ~ table ~ "', dbt_cdc.change_tracking_min_valid_version('" ~ table ~ "')) }" ~ '}"'
         ) %}
     {% endfor %}
 {% endmacro %}

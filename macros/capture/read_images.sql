@@ -146,37 +146,3 @@ if(size(before_lacks) > 0, named_struct(
     {%- set name, field = dbt_cdc._literal(column.name), '.' ~ dbt_cdc._column(column.name) -%}
     {{ name }}, if(array_contains({{ image }}_lacks, {{ name }}), {{ other ~ field }}, {{ image ~ field }})
 {%- endmacro %}
-
-
-{#- The name of a column whose value is not what the image says, or `image` where it is none; NULL where all
-    is well. -#}
-{% macro _misfit(instance) -%}
-    {%- set columns = instance.columns -%}
-    {%- set tests = [] -%}
-    {%- for column in columns -%}
-        {%- for misfit in dbt_cdc._misfits(column) -%}
-            {%- do tests.append('when ' ~ misfit ~ ' then ' ~ dbt_cdc._literal(column.name)) -%}
-        {%- endfor -%}
-    {%- endfor -%}
-case
-    when json.malformed is not null or size(json.images) <> 2
-        or {{ dbt_cdc._logged_before(instance) }} is null or after is null or text is null {{- " and not (operation = 'UPDATE' and after_image is not null)"
-            if instance.before_image == 'partial' }} then 'image'
-    {%- if instance.before_image == 'complete' %}
-    when arrays_overlap(before_lacks, names) then get(array_intersect(before_lacks, names), 0)
-    {%- endif %}
-    {%- for test in tests %}
-    {{ dbt_cdc._indent(test, 4) }}
-    {%- endfor %}
-end
-{%- endmacro %}
-
-
-{#- True for rows that `condition` takes, or the error that stops the scan; why a record is bad, `_problems`
-    tells then. -#}
-{% macro _checked(instance, condition) -%}
-if(misfit is null, {{ condition }}, raise_error(concat(
-    {{ dbt_cdc._literal('CDC 22859: bad log record of table ' ~ instance.table ~ ', lsn ') }}, lsn,
-    ', column ', misfit, {{ dbt_cdc._literal(dbt_cdc._error_page()) }}
-)))
-{%- endmacro %}

@@ -92,29 +92,6 @@
 {% endmacro %}
 
 
-{#- Steps that are no table's, as rows of mschange_tracking_history; and tables that had nothing to remove. -#}
-{% macro _note_steps(cleanup, started, steps, tables=[]) %}
-    {% set rows = [] %}
-    {% for table in tables %}
-        {% do rows.append(dbt_cdc._history_row(table.name, table.table, started, table.mark, rows=0)) %}
-    {% endfor %}
-    {% for step in steps %}
-        {% do rows.append(dbt_cdc._history_row(none, none, started, cleanup.version, comments=step)) %}
-    {% endfor %}
-    {% do dbt_cdc._note_history(rows) %}
-{% endmacro %}
-
-
-{#- The retention, and the time of the last commit that it does not keep. -#}
-{% macro _retention_step(settings, cleanup) %}
-    {% set last = dbt_cdc._fetch(
-        "select date_format(max(commit_time), 'yyyy-MM-dd HH:mm:ss') as time from "
-        ~ dbt_cdc._state_relation('syscommittab') ~ ' where commit_ts <= ' ~ cleanup.version)[0].time %}
-    {% do return('UpdateRetention: ' ~ settings.retention_period ~ ' ' ~ settings.retention_period_units_desc
-        ~ ', commits up to ' ~ last if last else '') %}
-{% endmacro %}
-
-
 {#- Only when all side tables are clean: what a table could not remove needs its versions. -#}
 {% macro _harden(cleanup) %}
     {% set failed = cleanup.tables | selectattr('removed_rows', 'equalto', 'failed')

@@ -30,8 +30,7 @@
 {% macro _clean_versions(relation, column, mark, table_name=none, threshold=none) %}
     {% set condition = column ~ ' <= ' ~ mark %}
     {% set is_there = load_cached_relation(relation) is not none %}
-    {% set dead = dbt_cdc._fetch(
-        'select count(*) as dead from ' ~ relation ~ ' where ' ~ condition)[0].dead | int if is_there %}
+    {% set dead = dbt_cdc._dead_versions(relation, condition) if is_there %}
     {% if is_there and not dead %}
         {% do return(0) %}
     {% endif %}
@@ -40,6 +39,10 @@
         relation.identifier, table_name, started, mark, is_ended=false)]) %}
     {% set removed = dbt_cdc._remove_rows(relation, condition, dead, cut_by=column, threshold=threshold)
         if is_there else 'failed' %}
+    {#- fewer than were counted: another cleanup has removed them, or there were too many batches -#}
+    {% if removed != 'failed' and removed < dead and dbt_cdc._dead_versions(relation, condition) %}
+        {% set removed = 'failed' %}
+    {% endif %}
     {% set comment = none if removed != 'failed' else dbt_cdc._error_text(
         22123, 'the rows could not be removed' if is_there else 'the table is not there',
         'the next cleanup tries again' if is_there else 'dbt run makes it') %}
@@ -53,23 +56,6 @@
 {% endmacro %}
 
 
-{#- A row of mschange_tracking_history, as SQL. -#}
-{% macro _history_row(internal_table_name, table_name, start_time, version, rows=none, is_ended=true, comments=none) %}
-    {% do return('(' ~ [
-        dbt_cdc._literal(internal_table_name), dbt_cdc._literal(table_name), start_time,
-        'current_timestamp()' if is_ended else 'cast(null as timestamp)',
-        rows if rows is not none else 'cast(null as bigint)', version, dbt_cdc._literal(comments),
-    ] | join(', ') ~ ')') %}
-{% endmacro %}
-
-
-{% macro _note_history(rows) %}
-    {% do run_query(
-        'insert into ' ~ dbt_cdc._state_relation('mschange_tracking_history') ~ ' select * from values '
-        ~ rows | join(', ')) %}
-{% endmacro %}
-
-
-{% macro _now() %}
-    {% do return("timestamp'" ~ modules.datetime.datetime.now(modules.pytz.utc).strftime('%Y-%m-%d %H:%M:%S.%f') ~ "'") %}
+{% macro _dead_versions(relation, condition) %}
+    {% do return(dbt_cdc._fetch('select count(*) as dead from ' ~ relation ~ ' where ' ~ condition)[0].dead | int) %}
 {% endmacro %}

@@ -44,6 +44,16 @@
 {% endmacro %}
 
 
+{#- As enable_db does, where a run is what enables: before the first state table is made. -#}
+{% macro _check_first_run() %}
+    {% set cache = dbt_cdc._invocation_cache() %}
+    {% if not cache.get('names_are_free') and not dbt_cdc._has_state('change_tables') %}
+        {% do dbt_cdc._check_names_are_free() %}
+        {% do cache.update(names_are_free=true) %}
+    {% endif %}
+{% endmacro %}
+
+
 {% macro _has_columns_of(node, relation) %}
     {% set names = adapter.get_columns_in_relation(relation) | map(attribute='name') | map('lower') | list %}
     {% do return(node.columns | map('lower') | reject('in', names) | list == []) %}

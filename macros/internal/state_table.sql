@@ -21,6 +21,7 @@ where false
     {% set relation = this.incorporate(type='table') %}
     {% set is_needed = dbt_cdc._is_needed(model) %}
     {% if is_needed and load_cached_relation(this) is none %}
+        {% do dbt_cdc._check_first_run() %}
         {% call statement('main') -%}
             {{ dbt_cdc._create_once(dbt_cdc._create_state_table_sql(relation, model.columns.values())) }}
         {%- endcall %}
@@ -77,6 +78,7 @@ where false
             {% do schemas.update({relation.without_identifier() | string: relation}) %}
         {% endif %}
     {% endfor %}
+    {% do dbt_cdc._check_first_run() if creates %}
     {% for relation in schemas.values() %}
         {% do adapter.create_schema(relation) %}
     {% endfor %}

@@ -113,8 +113,8 @@
         "Job '" ~ dbt_cdc._job_name('capture') ~ "' started successfully: it is this run, and each one after it"
     ) %}
     {% do dbt_cdc._log_line(
-        "Job '" ~ dbt_cdc._job_name('cleanup') ~ "' wants to be started once a day: dbt run-operation cleanup; "
-        ~ '`make agent` runs both jobs'
+        "Job '" ~ dbt_cdc._job_name('cleanup') ~ "' " ~ ('is started by the agent' if dbt_cdc._agent_seen_at()
+            else 'wants to be started once a day: dbt run-operation cleanup; `make agent` runs both jobs')
     ) %}
 {% endmacro %}
 

@@ -51,7 +51,8 @@
 {% macro _alter_types(relation, widened) %}
     {% if widened %}
         {% do run_query(
-            'alter table ' ~ relation ~ " set tblproperties ('delta.enableTypeWidening' = 'true')"
+            'alter table ' ~ relation ~ " set tblproperties ('delta.enableTypeWidening' = 'true'"
+            ~ (", 'delta.feature.timestampNtz' = 'supported'" if 'timestamp_ntz' in widened.values()) ~ ')'
         ) %}
     {% endif %}
     {% for name, data_type in widened.items() %}

@@ -53,8 +53,7 @@
             {% do effect.update(is_update=true) %}
             {% set wanted = dbt_cdc._spark_type(source_type) %}
             {#- a column that does not widen goes on as long as the values fit -#}
-            {% do now.update(type=wanted) if not dbt_cdc._holds_type(column.type, wanted)
-                and dbt_cdc._widens_to(column.type, wanted) %}
+            {% do now.update(type=wanted) if dbt_cdc._widens_to(column.type, wanted) %}
         {% endif %}
         {% do effect.columns.update({name: now}) if now != column %}
     {% endfor %}

@@ -81,7 +81,8 @@
 {% endmacro %}
 
 
-{#- Whether the table format can alter a column of `data_type` to `other` and keep its values. -#}
+{#- Whether the table format can alter a column of `data_type`, which is too narrow, to `other` and keep its
+    values. Delta asks for at least decimal(10,0) for an int or a smaller one, decimal(20,0) for a bigint. -#}
 {% macro _widens_to(data_type, other) %}
     {% set family = dbt_cdc._type_family(data_type) %}
     {% set other_family = dbt_cdc._type_family(other) %}
@@ -89,9 +90,13 @@
         {% do return(dbt_cdc._type_digits(data_type)[0] <= 10) %}
     {% elif family == 'date' %}
         {% do return(other == 'timestamp_ntz') %}
+    {% elif [family, other_family] == ['integer', 'decimal'] %}
+        {% set needed = 20 if data_type in ['bigint', 'long'] else 10 %}
+        {% do return(dbt_cdc._type_digits(other)[0] >= needed) %}
     {% endif %}
     {% do return(
-        (family == other_family or [family, other_family] in [['integer', 'decimal'], ['text', 'string']])
-        and dbt_cdc._holds_type(other, data_type)
+        (family == other_family or [family, other_family] == ['text', 'string'])
+        and dbt_cdc._holds_type(other, data_type) and not dbt_cdc._holds_type(data_type, other)
+        and not other.startswith('char')
     ) %}
 {% endmacro %}

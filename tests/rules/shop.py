@@ -49,6 +49,10 @@ ASK = """
         {% do print(tojson(dbt_cdc[call[0]](*call[1:]))) %}
     {% endfor %}
 {% endmacro %}
+{% macro clean_versions() %}
+    {% do print(dbt_cdc._clean_versions(
+        dbt_cdc._state_relation('syscommittab'), 'commit_ts', mark=9, threshold=2)) %}
+{% endmacro %}
 {% macro persistent_functions(instance, table) %}
     {% for functions in [
         dbt_cdc._lsn_functions(), dbt_cdc._mask_functions(), dbt_cdc._version_functions(),

@@ -212,6 +212,25 @@ def test_a_cleanup_that_stops_early_says_so(shop: Shop) -> None:
     )
 
 
+def test_versions_that_are_left_are_not_taken_for_removed(shop: Shop) -> None:
+    """As where there were too many batches; where another cleanup removed them, they are gone."""
+    for left, outcome in ((2, "failed"), (0, "0")):
+        counts = iter([[{"dead": 7}], [{"dead": left}]])
+        answer: dict[str, Any] = {
+            "^select count": lambda _, counts=counts: next(counts),
+            r"^select min\(position\)": [{"low": None, "high": None, "rows": 0}],
+            "^(insert into|update) .*mschange_tracking_history": [],
+        }
+        result = shop.dbt(
+            "run-operation",
+            "clean_versions",
+            answer=answer,
+            may_write=["mschange_tracking_history"],
+        )
+        assert result.success, result.output
+        assert result.printed.strip() == outcome
+
+
 def test_a_change_table_that_somebody_dropped(shop: Shop) -> None:
     """Its rows cannot be removed, and where it is the only one, nothing is counted."""
     gone = replace(ORDERS, capture_instance="gone")

@@ -57,6 +57,20 @@ def files(tables: dict[str, tuple[str, dict[str, Any], dict[str, Any]]]) -> dict
     }
 
 
+def test_what_is_tracked_is_listed(shop: Shop) -> None:
+    files_of_two = files({"one": ("", {}, {}), "two": ("", {}, {})})
+    listed = {"cdc_tracked_tables": ["dbo_items", "dbo_one"]}
+    with shop.with_models(files_of_two) as selection:
+        command = ["run", "--select", selection, "--vars", json.dumps(listed)]
+        result = shop.dbt(*command, may_lack=True)
+    for name in ("one", "two"):
+        assert (
+            "CDC 22981: tracked table 'dbo_two' of model change_tracking_dbo_two is not listed"
+            " among those that are published together: add it in dbt_project.yml: vars:"
+            " {cdc_tracked_tables: [dbo_items, dbo_one, dbo_two]}"
+        ) in result.messages[f"change_tracking_dbo_{name}"].message
+
+
 @pytest.fixture(scope="module")
 def errors(shop: Shop) -> dict[str, str]:
     """All mistakes in one run."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 import signal
@@ -51,6 +52,8 @@ class FakeDbt:
             state = {"latest": "2024-05-01 00:00:00", "requests": self.requests, "jobs": self.jobs}
             self.requests = []
             return SimpleNamespace(success=True), ["cdc agent: " + json.dumps(state)]
+        if name.endswith(".cleanup"):
+            return SimpleNamespace(success=True), ["cdc: cleanup: the low end stays", "a table"]
         return SimpleNamespace(success=True), ['cdc session: {"captured_rows": {"a": 2, "b": 0}}']
 
 
@@ -136,9 +139,15 @@ def test_failures_make_growing_pauses_and_a_success_ends_them(agent: Any) -> Non
     assert agent.pauses[-1] == 7
 
 
-def test_cleanup_by_request_and_a_dropped_capture_job(agent: Any) -> None:
+def test_cleanup_by_request_and_a_dropped_capture_job(
+    agent: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "agent")
     ask(agent, "cleanup", "start")
     assert agent.dbt.commands == ["_agent_state", "cleanup", "run"]
+    assert [text for text in caplog.messages if text.startswith("cleanup: ")][1:-1] == [
+        "cleanup: the low end stays"
+    ]
     agent.dbt.jobs = {}
     ask(agent, "capture", "stop")
     ask(agent, "capture", "start")

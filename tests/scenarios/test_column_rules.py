@@ -9,6 +9,7 @@ from collections.abc import Callable
 import pytest
 from capturing import Capture
 from harness import Project
+from reference.capture import CaptureInstance
 from reference.log import LogRecord, int_to_lsn
 
 pytestmark = pytest.mark.slow
@@ -24,6 +25,11 @@ FIRST = {"name": "a", "id": 1, "body": "text", "photo": "AQI=", "total": 7}
 SECOND = {**FIRST, "name": "b", "total": "eight"}
 THIRD = {**SECOND, "body": "new"}
 NOW = "select * from {{ dbt_cdc.new_changes('dbo_docs') }}"
+
+
+KEYED = CaptureInstance(
+    "dbo", "tags", "dbo_tags", (("tag", "string"), ("id", "int"), ("body", "string")), ("tag",)
+)
 
 
 def change(number: int, before: dict | None, after: dict | None) -> list[LogRecord]:
@@ -106,6 +112,20 @@ def test_a_replica_does_not_take_a_hidden_value_for_null(docs: Capture) -> None:
     docs.run()
     assert rows(docs)[-1] == (1, "0x1F", "b", 1, None, "0102", None)
     assert not docs.sql("select * from {schema}.docs")
+
+
+def test_a_key_is_no_large_value(make_project: Callable[..., Project]) -> None:
+    """Whatever its type: rows 3 and 4 of an update bear the same one."""
+    capture = Capture(make_project, [KEYED], lob_before_image="when_changed")
+    old = {"tag": "a", "id": 1, "body": "text"}
+    images = json.dumps(old), json.dumps({**old, "id": 2})
+    capture.land([
+        LogRecord(int_to_lsn(1), "t", "UPDATE", None, "dbo", "tags", *images),
+        LogRecord(int_to_lsn(2), "t", "COMMIT", None),
+    ])  # fmt: skip
+    capture.run()
+    found = capture.sql("select `__$operation`, tag, id, body from {schema}.dbo_tags_ct order by 1")
+    assert [tuple(row) for row in found] == [(3, "a", 1, None), (4, "a", 2, "text")]
 
 
 def test_an_instance_is_not_edited(docs: Capture) -> None:

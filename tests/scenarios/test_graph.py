@@ -3,20 +3,17 @@ and what `dbt compile` shows of them."""
 
 from __future__ import annotations
 
-import contextlib
 import json
-from collections.abc import Callable, Iterator
-from typing import Any
-from unittest import mock
+import re
+from collections.abc import Callable
 
 import pytest
-from dbt.task.run import ModelRunner
 from harness import Project
 from pyspark.sql import Row
 from reference.change_tracking import TrackedTable
-from statements import around_statements, is_write
+from statements import rendering
 from story import Story
-from tracking import tracked_models
+from tracking import Tracking, tracked_models
 
 pytestmark = pytest.mark.slow
 
@@ -86,29 +83,6 @@ def test_compiled_statements_give_what_the_run_appends(story: Story, windows: in
     story.check()
 
 
-@contextlib.contextmanager
-def rendering() -> Iterator[list[str]]:
-    """The writes that are sent while the body of a model is rendered."""
-    writes: list[str] = []
-    at_work: list[bool] = []
-    original = ModelRunner.compile
-
-    def compile_body(self: ModelRunner, *arguments: Any) -> Any:
-        at_work.append(True)
-        try:
-            return original(self, *arguments)
-        finally:
-            at_work.pop()
-
-    def execute(sql: str, go: Callable[[], Any]) -> Any:
-        if at_work and is_write(sql):
-            writes.append(sql)
-        return go()
-
-    with mock.patch.object(ModelRunner, "compile", compile_body), around_statements(execute):
-        yield writes
-
-
 def test_no_body_writes(story: Story) -> None:
     """Neither in a run nor where models are only looked at."""
     story.land()
@@ -148,8 +122,24 @@ def test_one_command_for_each_model(story: Story) -> None:
     story.capture.land(records)
     story.records, story.windows = records, story_windows
     story.capture.run()
-    assert story.contents()["dbo_items_ct"] == alone["dbo_items_ct"]
-    assert story.contents()["lsn_time_mapping"] == alone["lsn_time_mapping"]
+    assert story.contents() == alone
+
+
+def test_what_the_first_publication_says(make_project: Callable[..., Project]) -> None:
+    """Of all that it publishes, whichever command captured it; of tracked tables how to ask."""
+    story = Story(make_project)
+    story.land()
+    story.capture.run("--select", "+dbo_items_ct")
+    said = story.capture.run().output
+    assert re.search(r"captured, in rows: dbo_items 3, dbo_notes 1; \d+ s\n", said)
+    assert "not captured, in changes" not in said and "after a version" not in said
+    tracking = Tracking(make_project, [TRACKED])
+    tracking.land(story.records)
+    said = tracking.run().output
+    assert "captured, in rows" not in said and "ask for changes" not in said
+    assert "in the log and not captured, in changes: dbo.notes 1; dbt run-op" in said
+    (asked,) = re.findall('after a version: dbt show --inline "(.*)"', said)
+    assert "sys_change_version" in tracking.project.ok("show", "--inline", asked).output
 
 
 def test_a_node_does_its_own_work_alone(story: Story) -> None:

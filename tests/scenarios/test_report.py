@@ -265,6 +265,13 @@ def test_no_scan_for_longer_than_allowed(
     assert page.startswith("<!doctype html>") and ("<title>Wrong: " in page) == (colour == "wrong")
 
 
+def test_sessions_are_gone_and_no_scan_comes(report: ModuleType) -> None:
+    """The cleanup job has removed them, which goes on when the capture job does not."""
+    found, text = state_of(report.make_page(made_up([])))
+    assert found == "wrong"
+    assert "1 problem: No scan is on record: none has run for as long as sessions" in text
+
+
 DAY = 8640  # numbers of sessions
 DAILY = [session(n * DAY) for n in range(4)]
 DEVELOPING = [session(n) for n in range(5)]

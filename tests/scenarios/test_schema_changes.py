@@ -707,6 +707,60 @@ def test_a_type_goes_on_as_long_as_the_values_fit(
     assert [row.values[1] for row in target.changes(new)] == [Decimal("7.75"), Decimal("7.7525")]
 
 
+# A column's type in the source before and after; of the change table before and after.
+CHANGED = [
+    ("smallint", "int", "smallint", "int"),
+    ("smallint", "bigint", "smallint", "bigint"),
+    ("smallint", "decimal(12,2)", "smallint", "decimal(12,2)"),
+    ("smallint", "numeric(7,2)", "smallint", "smallint"),
+    ("smallint", "float8", "smallint", "double"),
+    ("int", "bigint", "int", "bigint"),
+    ("int", "decimal(10,0)", "int", "decimal(10,0)"),
+    ("int", "decimal(9,0)", "int", "int"),
+    ("int", "double", "int", "double"),
+    ("bigint", "decimal(20,0)", "bigint", "decimal(20,0)"),
+    ("bigint", "decimal(19,0)", "bigint", "bigint"),
+    ("bigint", "double", "bigint", "bigint"),
+    ("real", "double", "float", "double"),
+    ("decimal(9,2)", "decimal(18,4)", "decimal(9,2)", "decimal(18,4)"),
+    ("decimal(9,2)", "decimal(9,4)", "decimal(9,2)", "decimal(9,2)"),
+    ("varchar(5)", "varchar(9)", "varchar(5)", "varchar(9)"),
+    ("varchar(5)", "text", "varchar(5)", "string"),
+    ("varchar(5)", "char(9)", "varchar(5)", "varchar(5)"),
+    ("char(5)", "varchar(9)", "char(5)", "varchar(9)"),
+    ("char(5)", "text", "char(5)", "string"),
+    ("char(5)", "char(9)", "char(5)", "char(5)"),
+    ("date", "timestamp_ntz", "date", "timestamp_ntz"),
+    ("date", "timestamp", "date", "date"),
+]  # fmt: skip
+
+
+def test_each_change_of_type(make_project: Callable[..., Project]) -> None:
+    """What is planned as wider the table format does alter; the others keep the capture going."""
+    names = [f"c{number}" for number in range(len(CHANGED))]
+    columns = [(name, kinds[2]) for name, kinds in zip(names, CHANGED, strict=True)]
+    many = CaptureInstance("dbo", "many", "dbo_many", (("id", "int"), *columns), KEY)
+    target, log = Capture(make_project, [many]), Log()
+    values = {"date": "2024-02-29", "varchar(5)": "ab", "char(5)": "ab", "real": 1.5}
+    row = {name: values.get(kinds[0], 7) for name, kinds in zip(names, CHANGED, strict=True)}
+    before, after = (
+        {"id": "int"} | {name: kinds[place] for name, kinds in zip(names, CHANGED, strict=True)}
+        for place in (0, 1)
+    )
+    log.ddl("many", "create", before)
+    log.commit(("INSERT", "many", {"id": 1, **row}))
+    log.land(target)
+    target.run()
+    log.ddl("many", "alter", after)
+    log.commit(("INSERT", "many", {"id": 2, **row}))
+    log.land(target)
+    target.run()
+    found = types(target, "dbo_many")
+    assert [found[name] for name in names] == [kinds[3] for kinds in CHANGED]
+    first, second = (change.values[1:] for change in target.changes(many))
+    assert first == second
+
+
 def ddl_window(log: Log) -> None:
     """A type that widens, a change that one of two instances cannot follow, a TRUNCATE."""
     shape = {**SHAPE, "customer": "nvarchar(200)"}
