@@ -29,7 +29,7 @@ from typing import Any
 from apscheduler.executors.pool import ThreadPoolExecutor
 from apscheduler.schedulers.blocking import BlockingScheduler
 from apscheduler.triggers.cron import CronTrigger
-from dbt_commands import Dbt, problem, told
+from dbt_commands import Dbt, enter_project, problem, told
 
 LONGEST_PAUSE = 300.0  # seconds between two tries while scans fail
 IDLE_POLL = 5  # seconds between two looks for requests while the capture job is stopped
@@ -48,7 +48,7 @@ log = logging.getLogger("agent")
 class Agent:
     """Both jobs, on a scheduler with one worker."""
 
-    def __init__(self, dbt: Dbt, select: str, cleanup_at: str) -> None:
+    def __init__(self, dbt: Dbt, select: str, cleanup_at: CronTrigger) -> None:
         self.dbt, self.select, self.cleanup_at = dbt, select, cleanup_at
         self.since: str | None = None
         self.capture: dict[str, Any] | None = None  # parameters of the capture job while it runs
@@ -63,9 +63,7 @@ class Agent:
     def run(self) -> None:
         """Runs until `stop`."""
         self.scheduler.add_job(self._begin, id="poll")
-        self.scheduler.add_job(
-            self.clean_up, CronTrigger.from_crontab(self.cleanup_at, timezone.utc), id="cleanup"
-        )
+        self.scheduler.add_job(self.clean_up, self.cleanup_at, id="cleanup")
         self.scheduler.add_job(
             self.clean_up_tracking, "interval", minutes=TRACKING_CLEANUP_MINUTES, id="tracking"
         )
@@ -310,9 +308,32 @@ def parse_arguments() -> tuple[argparse.Namespace, list[str]]:
     parser.add_argument("--project-dir", default=".", help="the dbt project (here)")
     parser.add_argument("--select", default=SELECTED, help="what a scan runs (%(default)s)")
     parser.add_argument(
-        "--cleanup-at", default="0 2 * * *", help="crontab of the cleanup job, UTC (%(default)s)"
-    )
+        "--cleanup-at", type=crontab, default="0 2 * * *",
+        help="crontab of the cleanup job, UTC (%(default)s)",
+    )  # fmt: skip
     return parser.parse_known_args()
+
+
+def crontab(text: str) -> CronTrigger:
+    """When five fields of a crontab are due, in UTC. The scheduler counts weekdays from Monday on,
+    so that they are given by name: as everywhere 0 and 7 are Sunday."""
+    fields = text.split()
+    try:
+        if len(fields) == 5:
+            fields[4] = ",".join(map(weekdays, fields[4].split(",")))
+        return CronTrigger.from_crontab(" ".join(fields), timezone.utc)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"'{text}' is no crontab: {error}") from None
+
+
+def weekdays(part: str) -> str:
+    """The names of the days that a part like 5, 1-5 or 0-6/2 tells by number; another as it is."""
+    numbers = re.fullmatch(r"([0-7])(?:-([0-7]))?(?:/([1-9]))?", part)
+    if not numbers:
+        return part
+    first, last = int(numbers[1]), int(numbers[2] or numbers[1])
+    names = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"]
+    return ",".join(names[day % 7] for day in range(first, last + 1, int(numbers[3] or 1))) or part
 
 
 def main() -> int:
@@ -322,7 +343,7 @@ def main() -> int:
     options, dbt_options = parse_arguments()
     for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)
-    os.chdir(options.project_dir)  # dbt and the embedded Spark take relative folders from here
+    enter_project(options.project_dir)
     shown = logging.Formatter("%(asctime)s %(message)s", "%Y-%m-%d %H:%M:%S")
     shown.converter = time.gmtime
     handler = logging.StreamHandler(sys.stdout)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import os
 import re
+import sys
 from typing import Any
 
 
@@ -47,6 +49,15 @@ class Dbt:
         if result.exception and str(result.exception) not in "\n".join(lines):
             lines.append(str(result.exception))
         return result, lines
+
+
+def enter_project(folder: str) -> None:
+    """Changes into the project's folder: dbt and the embedded Spark take relative folders from
+    there. Ends with one line where it cannot."""
+    try:
+        os.chdir(folder)
+    except OSError as error:
+        sys.exit(f"--project-dir: {error}")
 
 
 def told(lines: list[str], word: str) -> Any:

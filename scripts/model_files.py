@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import sys
 from pathlib import Path
 
 import yaml
-from dbt_commands import Dbt, problem
+from dbt_commands import Dbt, enter_project, problem
 
 PROJECT = Path("dbt_project.yml")
 FILE = r"^(?:--|#) models/([\w-]+\.(?:sql|yml))\n(.*?)(?=\n\n(?:--|#) models/|\Z)"
@@ -23,7 +22,7 @@ def printed_files(operation: str, description: str) -> tuple[dict[Path, str], li
     parser.add_argument("--folder", help="where to (the first of the project's model-paths)")
     parser.add_argument("--project-dir", default=".", help="the dbt project (here)")
     options, dbt_options = parser.parse_known_args()
-    os.chdir(options.project_dir)
+    enter_project(options.project_dir)
     command = ["run-operation", f"dbt_cdc.{operation}", "--args", options.arguments]
     result, lines = Dbt(dbt_options).run(*command)
     if not result.success:
@@ -58,6 +57,9 @@ def refuse_to_overwrite(operation: str, files: dict[Path, str], *, may_repeat: b
 def write(files: dict[Path, str]) -> None:
     """Writes them, and says so."""
     for path, text in files.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        except OSError as error:
+            sys.exit(f"cannot be written: {error}")
         print(f"written: {path}")

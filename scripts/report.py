@@ -11,12 +11,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from pathlib import Path
 
 import jinja2
-from dbt_commands import Dbt, problem, told
+from dbt_commands import Dbt, enter_project, problem, told
 from report_parts import (
     Data,
     consumer_rows,
@@ -101,15 +100,15 @@ def main() -> int:
     """Makes the page, and says where it is."""
     options, dbt_options = parse_arguments()
     output = options.output.resolve() if options.output else Path("target/cdc_report.html")
-    os.chdir(options.project_dir)  # dbt and the embedded Spark take relative folders from here
+    enter_project(options.project_dir)
     try:
+        output.parent.mkdir(parents=True, exist_ok=True)
         data = read_data(Dbt(dbt_options), options.sessions)
         page = make_page(data, options.max_minutes, options.docs)
-    except RuntimeError as error:
+        output.write_text(page, encoding="utf-8", errors="replace")
+    except (RuntimeError, OSError) as error:
         print(f"report: {error}", file=sys.stderr)
         return 1
-    output.parent.mkdir(parents=True, exist_ok=True)
-    output.write_text(page, encoding="utf-8", errors="replace")
     print(output)
     return 0
 

@@ -4,31 +4,39 @@
 {% macro _consumer() %}
     {% set cache = dbt_cdc._invocation_cache() %}
     {% set consumers = cache.setdefault('consumers', {}) %}
-    {% if model.name not in consumers %}
-        {% do consumers.update({model.name: dbt_cdc._resolve_consumer()}) %}
+    {% set name = dbt_cdc._consumer_name(model) %}
+    {% if name not in consumers %}
+        {% do consumers.update({name: dbt_cdc._resolve_consumer(name)}) %}
     {% endif %}
-    {% do return(consumers[model.name]) %}
+    {% do return(consumers[name]) %}
+{% endmacro %}
+
+
+{#- The model's, as it is selected: each version of a model has a bookmark of its own. -#}
+{% macro _consumer_name(node) %}
+    {% do return(node.name ~ ('.v' ~ node.version if node.get('version') is not none else '')) %}
 {% endmacro %}
 
 
 {#- The same, where new_changes has resolved it; an empty one otherwise. -#}
 {% macro _resolved_consumer() %}
     {% do return(
-        dbt_cdc._invocation_cache().get('consumers', {}).get(model.name, {}) if model is defined else {}
+        dbt_cdc._invocation_cache().get('consumers', {}).get(dbt_cdc._consumer_name(model), {})
+        if model is defined else {}
     ) %}
 {% endmacro %}
 
 
-{% macro _resolve_consumer() %}
+{% macro _resolve_consumer(name) %}
     {% set is_model = model.resource_type == 'model' %}
     {% set kind = config.get('materialized') if is_model else 'incremental' %}
     {% do dbt_cdc._check_consumer(kind) %}
     {% set state = dbt_cdc._consumed_state() %}
     {% set is_there = is_model and load_cached_relation(this) is not none %}
     {% set consumer = {
-        'name': model.name, 'kind': kind, 'is_there': is_there, 'windows': {}, 'is_open': false,
+        'name': name, 'kind': kind, 'is_there': is_there, 'windows': {}, 'is_open': false,
         'starts_over': is_model and (not is_there or should_full_refresh()),
-        'bookmarks': state.bookmarks.get(model.name, {}), 'instances': state.instances,
+        'bookmarks': state.bookmarks.get(name, {}), 'instances': state.instances,
         'intervals': state.intervals,
     } %}
     {% do dbt_cdc._settle_open_bookmarks(consumer) if is_there %}
@@ -36,10 +44,22 @@
         and not consumer.starts_over and dbt_cdc._fetch('select 1 from ' ~ this ~ ' limit 1') %}
         {% do dbt_cdc.raise_cdc_error(
             2714, 'table ' ~ this ~ ' exists and no bookmark tells what it holds',
-            'dbt run --full-refresh --select ' ~ model.name ~ ' replaces it'
+            'dbt run --full-refresh --select ' ~ name ~ ' replaces it'
         ) %}
     {% endif %}
     {% do return(consumer) %}
+{% endmacro %}
+
+
+{#- What dbt does not read when it parses a model gives it no hooks, and its bookmark would never move. -#}
+{% macro _check_hooks() %}
+    {% if dbt_cdc._is_building() and model.resource_type == 'model'
+        and 'model.dbt_cdc.consumer_bookmarks' not in dbt_cdc._parents_of_model() %}
+        {% do dbt_cdc.raise_cdc_error(
+            22938, 'model ' ~ model.name ~ ' takes new_changes where dbt does not see it when it parses',
+            'take it outside of {' ~ '% if is_incremental() %' ~ '} and the like: in a first run it gives all changes'
+        ) %}
+    {% endif %}
 {% endmacro %}
 
 

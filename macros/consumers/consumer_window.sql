@@ -83,7 +83,7 @@
     {% do return({
         'mode': mode, 'kind': kind, 'option': modes[mode],
         'skips_unchanged': consumer.kind == 'replica' and mode == 'net' and instance.before_image != 'partial'
-            and instance.lob_before_image == 'always',
+            and instance.lob_before_image == 'always' and not instance.is_edited,
     }) %}
 {% endmacro %}
 

@@ -47,7 +47,7 @@ window in_order as (partition by {{ key }} order by {{ dbt_cdc._change_order() }
 {% macro _history_rows(columns, changes, consumer) -%}
 select
     {%- for column in columns.values() %}
-    {{ column.quoted }},
+    {{ dbt_cdc._unbounded(column) }},
     {%- endfor %}
     `__$commit_time` as valid_from,
     `__$next_time` as valid_to,

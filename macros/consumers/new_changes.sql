@@ -14,6 +14,7 @@
             ) -}}
         {%- endif -%}
     {%- else -%}
+        {%- do dbt_cdc._check_hooks() -%}
         {%- set window = dbt_cdc._consumer_window(capture_instance, mode, initial, initial_lsn) -%}
         {%- set of_history = window.kind == 'all' and config.get('materialized') == 'history' -%}
         {%- do window.update(

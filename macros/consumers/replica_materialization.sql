@@ -15,7 +15,7 @@
 {% macro _replica_rows(columns, changes, consumer) -%}
 select
     {%- for column in columns.values() %}
-    {{ column.quoted }}{{ ',' if not loop.last }}
+    {{ dbt_cdc._unbounded(column) }}{{ ',' if not loop.last }}
     {%- endfor %}
 from (
     {{ dbt_cdc._indent(changes, 4) }}

@@ -57,6 +57,14 @@
         ~ registered.source_name ~ ': change table ' ~ relation ~ ', its functions ('
         ~ dbt_cdc._functions_of(registered.capture_instance) | join(', ') ~ '), its metadata rows', info=true
     ) %}
+    {% set readers = [] %}
+    {% for name, bookmarks in dbt_cdc._bookmarks().items() if registered.capture_instance | lower in bookmarks %}
+        {% do readers.append(name) %}
+    {% endfor %}
+    {% do log(
+        'consumed by ' ~ readers | sort | join(', ') ~ ': move each to another instance, and run it, before this one '
+        ~ 'goes; a consumer that is moved later does not know how far it was', info=true
+    ) if readers %}
     {% set files = [] %}
     {% for node in graph.nodes.values()
         if node.resource_type == 'model' and node.name == dbt_cdc._object_name(registered.capture_instance) ~ '_ct' %}

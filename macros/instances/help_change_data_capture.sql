@@ -29,8 +29,9 @@
 {% endmacro %}
 
 
+{#- In the order in which they were made: a low end moves with each cleanup. -#}
 {% macro _old_and_new(instances) %}
-    {% do return(instances | sort(attribute='start_lsn,create_date')) %}
+    {% do return(instances | sort(attribute='create_date,start_lsn')) %}
 {% endmacro %}
 
 

@@ -49,7 +49,7 @@
         {% for node in graph.nodes.values()
             if node.resource_type == 'model' and node.alias == model.identifier
             and node.schema == model.schema %}
-            {% do return(node.name) %}
+            {% do return(dbt_cdc._consumer_name(node)) %}
         {% endfor %}
     {% endif %}
     {% do return(model.identifier if execute else '') %}

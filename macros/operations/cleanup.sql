@@ -31,7 +31,7 @@
     where
         start_lsn <= '{{ state.high_end }}'
         and tran_end_time
-        >= {{ dbt_cdc._time_literal(state.intervals.values() | map(attribute='high_time') | max) }}
+        >= {{ dbt_cdc._time_literal(state.intervals.values() | map(attribute='high_time') | select | max) }}
         - interval '{{ retention }}' minute
 {%- endmacro %}
 

@@ -146,7 +146,7 @@ end if
 {%- endmacro %}
 
 
-{#- What a cleanup would remove: of each table rows, whole files and their bytes. -#}
+{#- What a cleanup would remove: of each table rows, whole files and their bytes; NULL where it is not there. -#}
 {% macro _removable(instances) %}
     {% set lines = [] %}
     {% for instance in instances %}
@@ -156,11 +156,11 @@ end if
             ~ 'coalesce(sum(case when dead = total then size end), 0) as bytes from (select count(*) '
             ~ 'as total, count_if(' ~ below ~ ') as dead, max(_metadata.file_size) as size from '
             ~ instance.relation ~ ' group by _metadata.file_path) where dead > 0'
-        )[0] %}
+        )[0] if load_cached_relation(instance.relation) is not none else {} %}
         {% do lines.append(dict(
             capture_instance=instance.capture_instance, low_end=instance.low_end,
-            new_low_end=instance.new_low_end, rows_to_remove=found.rows, whole_files=found.files,
-            bytes_of_files=found.bytes
+            new_low_end=instance.new_low_end, rows_to_remove=found.get('rows'), whole_files=found.get('files'),
+            bytes_of_files=found.get('bytes')
         )) %}
     {% endfor %}
     {% do return(lines) %}

@@ -78,6 +78,7 @@ def registered(instance: CaptureInstance, **other: Any) -> dict[str, Any]:
         "has_drop_pending": False,
         "start_lsn": LOW,
         "end_lsn": None,
+        "create_date": "2024-01-01 00:00:00",
         "columns": json.dumps([
             {"column_name": n, "column_type": t, "declared_type": t, "source_type": None}
             for n, t in columns

@@ -52,6 +52,11 @@ MISTAKES: dict[str, tuple[str, str, str]] = {
     "a_table": (replica(ITEMS_).replace("'replica'", "'table'"), "CDC 22938", "'table'"),
     "no_delta": (feed(ITEMS_).replace("'delta'", "'parquet'"), "CDC 22938", "parquet"),
     "no_format": (feed(ITEMS_).replace(FEED, NO_DELTA), "CDC 22938", "file_format is 'not set'"),
+    "in_a_branch": (
+        f"{FEED}-- depends_on: {{{{ ref('dbt_cdc', 'lsn_time_mapping') }}}}\n"
+        "select * from {% if execute %}{{ dbt_cdc.new_changes('dbo_items') }}{% else %}a{% endif %}",
+        "CDC 22938", "take it outside of {% if is_incremental() %}",
+    ),
     "no_changes": (
         "{{ config(materialized='replica') }} select 1 id", "CDC 22938", "new_changes",
     ),

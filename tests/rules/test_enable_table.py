@@ -10,8 +10,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from database import Answer
 from harness import PACKAGE
-from shop import HIGH, LOW, Shop
+from shop import HIGH, LOW, ORDERS, ORDERS_V2, Shop, registered
 
 EXTENDED = {"enable_extended_ddl_handling": 1}
 REFUSALS: list[tuple[str, dict[str, Any]]] = [
@@ -170,6 +171,14 @@ def test_the_script_writes_both_files_or_none(
     with pytest.raises(SystemExit, match=r"nothing was written, .* already models/cdc/n_ct.yml$"):
         script.main()
     assert not (folder / "n_ct.sql").exists()
+    (folder / "n_ct.yml").unlink()
+    folder.rmdir()
+    folder.touch()  # no folder, so that nothing can be written into it
+    with pytest.raises(SystemExit, match=r"^cannot be written: .*models/cdc"):
+        script.main()
+    with monkeypatch.context() as here, pytest.raises(SystemExit, match=r"^--project-dir: .*here"):
+        here.setattr(sys, "argv", ["x", "{source_name: n}", "--project-dir", "not_here"])
+        script.main()
     lines[1] = "{{ dbt_cdc.change_table() }}"
     with pytest.raises(SystemExit, match="leave the argument file out"):
         script.main()
@@ -270,3 +279,27 @@ LISTS = [
 def test_lists_of_columns(shop: Shop) -> None:
     found = shop.values(*(("_split_columns", given) for given, _ in LISTS))
     assert found == [names for _, names in LISTS]
+
+
+def test_which_of_two_instances_is_the_new_one(shop: Shop) -> None:
+    """The one that was made later, however far cleanup has raised the low end of the other."""
+    known = [
+        registered(ORDERS, start_lsn=HIGH),
+        registered(ORDERS_V2, create_date="2024-02-01 00:00:00"),
+    ]
+    answer: dict[str, Answer] = {r"from \S*change_tables as instances": known}
+    (parts,) = shop.values(("_parts_of_window", "dbo", "orders", LOW, HIGH), answer=answer)
+    assert [i["capture_instance"] for i in parts["instances"]] == ["dbo_orders_v2", "dbo_orders"]
+    assert [w["instance"]["capture_instance"] for w in parts["windows"]] == ["dbo_orders_v2"]
+    shown = shop.operation("help_change_data_capture", answer, source_schema="dbo",
+                           source_name="orders")  # fmt: skip
+    assert f"from dbo_orders to dbo_orders_v2: {LOW}" in shown.output
+
+
+def test_who_reads_an_instance_that_goes(shop: Shop) -> None:
+    row = {"consumer": "orders", "capture_instance": "dbo_orders", "last_lsn": LOW,
+           "open_lsn": None, "target_version": 1, "accepts_loss": False}  # fmt: skip
+    arguments = {"source_schema": "dbo", "source_name": "orders", "capture_instance": "dbo_orders"}
+    said = shop.operation("disable_table", {r"from \S*consumer_bookmarks": [row]}, **arguments)
+    assert said.success and "consumed by orders: move each to another instance" in said.output
+    assert "consumed by" not in shop.operation("disable_table", **arguments).output

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from reference.log import int_to_lsn
-from shop import HIGH, LOW, ORDERS, Shop, published, registered
+from shop import HIGH, HIGH_TIME, LOW, ORDERS, Shop, published, registered
 
 CLEANUP = {"job_type": "cleanup"}
 REFUSALS: list[tuple[str, dict[str, Any], str]] = [
@@ -210,6 +210,13 @@ def test_a_cleanup_that_stops_early_says_so(shop: Shop) -> None:
     assert (
         "cleanup: t: stopped after 3 DELETEs; the next cleanup removes the other 1" in result.output
     )
+
+
+def test_the_retention_of_others_goes_on(shop: Shop) -> None:
+    """An instance whose first publication died has no high end yet."""
+    ends = {"dbo_notes": {"high_time": None}, "dbo_orders": {"high_time": HIGH_TIME}}
+    (sql,) = shop.values(("_retention_mark_sql", {"high_end": HIGH, "intervals": ends}, 60))
+    assert HIGH_TIME in sql
 
 
 def test_versions_that_are_left_are_not_taken_for_removed(shop: Shop) -> None:

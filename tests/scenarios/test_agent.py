@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import logging
 import os
@@ -63,7 +64,7 @@ def agent(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.syspath_prepend(str(SCRIPT.parent))
     module: ModuleType = __import__("agent")
     monkeypatch.setattr(module, "is_spark_alive", lambda: True)
-    made = module.Agent(FakeDbt(), "x", "0 2 * * *")
+    made = module.Agent(FakeDbt(), "x", module.crontab("0 2 * * *"))
     made.pauses = []
     made._again = made.pauses.append
     made._begin()
@@ -97,6 +98,20 @@ def test_what_runs_when(agent: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert triggers["cleanup"].get_next_fire_time(None, START + timedelta(hours=3)) == two
     assert triggers["tracking"].interval == timedelta(minutes=30)
     assert agent.dbt.commands == ["_note_agent"]  # that it ends
+
+
+def test_weekdays_are_those_of_any_crontab(agent: Any) -> None:
+    module = sys.modules["agent"]
+    wednesday = datetime(2024, 5, 1, tzinfo=UTC)
+    for text, days in {
+        "0": "2024-05-05", "7": "2024-05-05", "sun": "2024-05-05", "1-5": "2024-05-01",
+        "6,2": "2024-05-04", "0-6/2": "2024-05-02", "5-7": "2024-05-03", "*": "2024-05-01",
+    }.items():  # fmt: skip
+        due = module.crontab(f"0 2 * * {text}").get_next_fire_time(None, wednesday)
+        assert str(due.date()) == days, text
+    for text in ("bad", "0 2 * * 8", "0 2 * * 5-1", "0 2 * *"):
+        with pytest.raises(argparse.ArgumentTypeError, match="is no crontab"):
+            module.crontab(text)
 
 
 def test_auto_cleanup_of_change_tracking(agent: Any) -> None:

@@ -504,6 +504,71 @@ def test_the_maximum_hold(shop: tuple[Capture, Writer]) -> None:
     assert "CDC 313" in capturing.project.dbt("run").messages["items"].message
 
 
+OPEN = (
+    "{{ config(materialized='replica') }}\n"
+    "select * except (`__$operation`),\n"
+    "    case when tag = 'open' then `__$operation` else 1 end as `__$operation`\n"
+    "from {{ dbt_cdc.new_changes('dbo_items') }}\n"
+)
+VERSIONED = {
+    "models": [{"name": "seen", "latest_version": 2, "versions": [{"v": 1}, {"v": 2}]}],
+    "version": 2,
+}  # fmt: skip
+
+
+def test_what_follows_an_edited_change_table(make_project: Callable[..., Project]) -> None:
+    """One that keeps no images from before: an update of a window is not taken for none. Texts may
+    widen, a condition is said by the operation, each version of a model has its own bookmark."""
+    instance = CaptureInstance(
+        "dbo", "items", "dbo_items", (("id", "int"), ("name", "varchar(5)"), ("tag", "char(4)")),
+        ("id",),
+    )  # fmt: skip
+    capturing = Capture(
+        make_project, [instance],
+        models={
+            "items.sql": replica("dbo_items"), "then.sql": versions("dbo_items"), "open.sql": OPEN,
+            "seen_v1.sql": replica("dbo_items"), "seen_v2.sql": replica("dbo_items"),
+            "seen.yml": json.dumps(VERSIONED),
+            "dbo_items_ct.sql": "select * from {{ dbt_cdc.change_table() }}"
+            " where `__$operation` <> 3",
+        },
+        vars={"cdc_persistent_functions": False},
+    )  # fmt: skip
+    writer = Writer()
+    first = {"id": 1, "name": "one", "tag": "open"}
+    capturing.land(writer.commit("items", after=first))
+    capturing.land(writer.commit("items", after={**first, "id": 2, "tag": "shut"}))
+    capturing.run("--exclude", "seen.v2")
+    names = [{"name": "id", "type": "int"}, {"name": "name", "type": "varchar(20)"},
+             {"name": "tag", "type": "varchar(9)"}]  # fmt: skip
+    capturing.land([
+        LogRecord(writer._next(), None, "DDL", START, "dbo", "items", after_image=json.dumps(names),
+                  ddl_command="ALTER TABLE dbo.items ALTER COLUMN name varchar(20)")
+    ])  # fmt: skip
+    wide = {"id": 1, "name": "one and only", "tag": "shut down"}
+    capturing.land(writer.commit("items", "UPDATE", before=first, after=wide))
+    capturing.run()
+
+    def rows(table: str, columns: str = "id, name, rtrim(tag)") -> list[tuple[Any, ...]]:
+        found = capturing.sql(f"select {columns} from {{schema}}.{table} order by 1, 2")
+        return [tuple(row) for row in found]
+
+    now = [(1, "one and only", "shut down"), (2, "one", "shut")]
+    for table in ("items", "seen_v1", "seen_v2"):
+        assert rows(table) == now, table
+    assert rows("open") == []
+    assert rows("then", "id, name, valid_to_lsn is null") == [
+        (1, "one", False), (1, "one and only", True), (2, "one", True),
+    ]  # fmt: skip
+    capturing.land(writer.commit("items", "UPDATE", before=wide, after={**wide, "tag": "open"}))
+    capturing.run()
+    assert rows("open") == [(1, "one and only", "open")]
+    consumers = {
+        row.consumer for row in capturing.sql("select consumer from {schema}.cdc_consumers")
+    }
+    assert consumers == {"items", "then", "open", "seen.v1", "seen.v2"}
+
+
 @pytest.mark.soak
 def test_the_types_of_a_source_may_widen(make_project: Callable[..., Project]) -> None:
     instance = CaptureInstance(
