@@ -41,7 +41,7 @@
 
 
 {#- An instance is fixed when it is made; only its types follow the source, and its YAML may say the old
-    or the new ones. -#}
+    or the new ones, or wider ones where the log has no DDL that tells them. -#}
 {% macro _check_unedited(instance, registered) %}
     {% set given, fixed, is_same = [], [], [] %}
     {% for column in instance.columns %}
@@ -50,7 +50,8 @@
         {% do given.append(column.name ~ ' ' ~ data_type ~ (' computed' if dbt_cdc._is_computed(column))) %}
         {% do is_same.append(
             column.name == known.get('column_name')
-            and data_type in [known.get('column_type'), known.get('declared_type')]
+            and (data_type in [known.get('column_type'), known.get('declared_type')]
+                or dbt_cdc._widens_to(known.get('column_type'), data_type))
             and dbt_cdc._is_computed(column) == (known.get('is_computed') or false)
         ) %}
     {% endfor %}

@@ -54,7 +54,7 @@ MISTAKES: dict[str, tuple[str, str, str]] = {
     "no_format": (feed(ITEMS_).replace(FEED, NO_DELTA), "CDC 22938", "file_format is 'not set'"),
     "in_a_branch": (
         f"{FEED}-- depends_on: {{{{ ref('dbt_cdc', 'lsn_time_mapping') }}}}\n"
-        "select * from {% if execute %}{{ dbt_cdc.new_changes('dbo_items') }}{% else %}a{% endif %}",
+        "select * from {% if execute %}{{ dbt_cdc.new_changes('dbo_items') }}{% endif %}",
         "CDC 22938", "take it outside of {% if is_incremental() %}",
     ),
     "no_changes": (
