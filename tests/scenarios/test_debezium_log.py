@@ -245,6 +245,20 @@ def test_incomplete_transaction_waits_with_all_later_ones(read, hostile):
     assert read(hostile[:4]) == []
 
 
+def test_heartbeats_are_passed_over_in_any_topic(read, hostile):
+    """As the connector lands them: with and without schema, by a prefix of one's own, in one topic
+    with all others."""
+    beat = {"ts_ms": 1}
+    with_schema = {"schema": {"type": "struct", "fields": [{"field": "ts_ms"}]}, "payload": beat}
+    beats = [
+        Event(0, topic, '{"serverName": "pg"}', json.dumps(value))
+        for topic in ("__debezium-heartbeat.pg", "beats.pg", "all")
+        for value in (beat, with_schema)
+    ]
+    assert read(arrive([*beats, *hostile[:9], *beats, *hostile[9:], *beats])) == expected(hostile)
+    assert read(arrive(beats)) == []
+
+
 # --- batches --------------------------------------------------------------------------------------
 
 
@@ -458,6 +472,7 @@ def test_values_by_schema(make_project, spark):
         ('{"op": "c", "source": {"lsn": 1}}', "provide.transaction.metadata=true"),
         ('{"op": "c", "source"', "not readable JSON"),
         ('{"id": 1}', "no Debezium change event"),
+        ('{"ts_ms": 1, "v": 2}', "no Debezium change event"),
         ('{"op": "c", "source": {"connector": "mysql"}}', "connector mysql"),
         (
             change("c", "7", 1, 80000, after={"n": 1}).value.replace(
