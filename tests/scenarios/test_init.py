@@ -230,6 +230,18 @@ def test_a_key_of_a_routed_topic(
     assert first.project.sql("select id, name from {schema}.public_items") == [(1, "a")]
 
 
+def test_tables_whose_models_would_have_one_name(first: First) -> None:
+    """Orders and orders in PostgreSQL: neither is left out without a word."""
+    lines = [event(1, "c", {"id": 1}), event(2, "c", {"id": 1}), end(3)]
+    lines[1]["value"]["source"] = {**lines[1]["value"]["source"], "table": "Items"}
+    first.land(*lines)
+    said = str(first.init(landed="./landing"))
+    assert "CDC 22926: the tables public.Items and public.items would both have a model" in said
+    assert first.files() == set()
+    assert first.init(landed="./landing", tables="public.items") == 0
+    assert "public_items_ct.sql" in first.files()
+
+
 def test_tables_of_events_and_logs(first: First) -> None:
     """A source in the place of the landing model; a canonical log has no log model either."""
     schema = first.project.schema
