@@ -2,6 +2,9 @@
     (in its own body) or its entry in `graph`. -#}
 {% macro _capture_instance(node) %}
     {% set meta = node.config.meta.get('cdc') or {} %}
+    {% for key in ['source_schema', 'source_name', 'capture_instance'] %}
+        {% do dbt_cdc._check_is_text("model '" ~ node.name ~ "': config.meta.cdc." ~ key, meta.get(key)) %}
+    {% endfor %}
     {% for key in ['source_schema', 'source_name'] if not meta.get(key) %}
         {% do dbt_cdc.raise_cdc_error(
             22963, "model '" ~ node.name ~ "' has no config.meta.cdc." ~ key,

@@ -61,6 +61,18 @@
 {% endmacro %}
 
 
+{#- A name without quotes may be none to YAML: it reads 2024 and 0123 as numbers, on and no as booleans, and the log
+    has nothing of a table that is called so. -#}
+{% macro _check_is_text(setting, value) %}
+    {% if value is not none and value is not string %}
+        {% do dbt_cdc.raise_cdc_error(
+            22963, setting ~ ' is ' ~ value ~ ', which YAML does not take for a text',
+            "put the name in quotes, as the source spells it: '2024', 'on'"
+        ) %}
+    {% endif %}
+{% endmacro %}
+
+
 {% macro _check_instance_name(who, name) %}
     {% if name | length > 100 %}
         {% do dbt_cdc.raise_cdc_error(

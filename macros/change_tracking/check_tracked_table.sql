@@ -2,6 +2,9 @@
 
 {% macro _check_tracking_meta(node, meta) %}
     {% set who = "model '" ~ node.name ~ "'" %}
+    {% for key in ['source_schema', 'source_name'] %}
+        {% do dbt_cdc._check_is_text(who ~ ': config.meta.change_tracking.' ~ key, meta.get(key)) %}
+    {% endfor %}
     {% for key in ['source_schema', 'source_name'] if not meta.get(key) %}
         {% do dbt_cdc.raise_cdc_error(
             22963, who ~ ' has no config.meta.change_tracking.' ~ key,

@@ -8,6 +8,7 @@
 ) %}
     {% if execute %}
         {% do dbt_cdc._check_source_given(source_schema, source_name) %}
+        {% do dbt_cdc._check_is_text('capture_instance', capture_instance) %}
         {% do dbt_cdc._check_source_schema(source_schema) %}
         {% set meta = {
             'source_schema': source_schema, 'source_name': source_name,
@@ -87,9 +88,11 @@
 
 
 {% macro _check_source_given(source_schema, source_name) %}
-    {% for name, value in {'source_schema': source_schema, 'source_name': source_name}.items()
-        if value is none or not value | string | trim %}
-        {% do dbt_cdc.raise_cdc_error(22963, name ~ ' is NULL or empty', 'name the source table') %}
+    {% for name, value in {'source_schema': source_schema, 'source_name': source_name}.items() %}
+        {% do dbt_cdc._check_is_text(name, value) %}
+        {% if not (value or '') | trim %}
+            {% do dbt_cdc.raise_cdc_error(22963, name ~ ' is NULL or empty', 'name the source table') %}
+        {% endif %}
     {% endfor %}
 {% endmacro %}
 

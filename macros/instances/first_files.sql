@@ -4,7 +4,7 @@
 {% macro _landed_node(place, table, types, key) %}
     {% set name = table.source_schema ~ '.' ~ table.source_name %}
     {% set source = dbt_cdc._landed_columns(place, table) %}
-    {% set event_key = fromjson(table.key).keys() | list if table.key else [] %}
+    {% set event_key = dbt_cdc._key_columns_of_event(table.key) %}
     {% set index_columns = dbt_cdc._split_columns(key) or ([] if table.repeats_key else event_key) %}
     {% set meta = {'source_schema': table.source_schema, 'source_name': table.source_name} %}
     {% set instance = modules.re.sub('\\W', '_', table.source_schema ~ '_' ~ table.source_name) %}
@@ -29,6 +29,16 @@
     {% do return({
         'name': dbt_cdc._object_name(instance) ~ '_ct', 'columns': columns, 'config': {'meta': {'cdc': meta}}, 'origin': source.origin,
     }) %}
+{% endmacro %}
+
+
+{#- The columns of an event's key, without what Debezium's topic routers add to tell tables apart. -#}
+{% macro _key_columns_of_event(key) %}
+    {% set columns = [] %}
+    {% for name in fromjson(key or '{}') if not name.startswith('__dbz__') %}
+        {% do columns.append(name) %}
+    {% endfor %}
+    {% do return(columns) %}
 {% endmacro %}
 
 

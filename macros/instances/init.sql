@@ -13,6 +13,7 @@
             {% do nodes.append(
                 dbt_cdc._landed_node(place, table, (types or {}).get(name) or {}, (keys or {}).get(name))) %}
         {% endfor %}
+        {% do dbt_cdc._check_model_names(nodes) %}
         {% do dbt_cdc._check_types_known(nodes, types or {}) %}
         {% for path, text in dbt_cdc._first_files(place, nodes).items() %}
             {% if dry_run %}
@@ -70,6 +71,26 @@
             22931, argument ~ " names table '" ~ name ~ "', of which nothing has landed",
             'there is ' ~ found | join(', ')
         ) %}
+    {% endfor %}
+{% endmacro %}
+
+
+{#- Of two tables whose models have the same name, as a_b.c and a.b_c, one would be captured. -#}
+{% macro _check_model_names(nodes) %}
+    {% set tables = {} %}
+    {% for node in nodes %}
+        {% set cdc = node.config.meta.cdc %}
+        {% set table = cdc.source_schema ~ '.' ~ cdc.source_name %}
+        {% for name in [node.name] + ([node.name[:-3]] if cdc.index_columns else []) %}
+            {% if name in tables %}
+                {% do dbt_cdc.raise_cdc_error(
+                    22926, 'the tables ' ~ tables[name] ~ ' and ' ~ table ~ " would both have a model '" ~ name ~ "'",
+                    'leave one of them out by tables: [...], and add it after dbt run with enable_table and a '
+                    ~ 'capture_instance of its own'
+                ) %}
+            {% endif %}
+            {% do tables.update({name: table}) %}
+        {% endfor %}
     {% endfor %}
 {% endmacro %}
 

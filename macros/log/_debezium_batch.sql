@@ -1,10 +1,11 @@
 {#- What this run reads: the events after `position` up to `last_position` (none: all).
     `last_commit` is the commit number of the last transaction in the log (0: none yet),
-    `first_change` the lowest WAL position of the new events. -#}
+    `first_change` the lowest WAL position of the new events, `has_snapshot_rows` whether rows of a snapshot are
+    among them. -#}
 {% macro _debezium_batch(events, log, is_incremental) %}
     {% set batch = {
         'log': log, 'is_incremental': is_incremental, 'position': none, 'last_position': none,
-        'last_commit': 0, 'first_change': none,
+        'last_commit': 0, 'first_change': none, 'has_snapshot_rows': false,
     } %}
     {% if not is_incremental %}
         {% do return(batch) %}
@@ -22,6 +23,7 @@
             last_position=position if news.last_position is none else news.last_position,
             last_commit=last_lsn[2:16] | int(base=16),
             first_change=news.first_change,
+            has_snapshot_rows=news.has_snapshot_rows,
         ) %}
     {% endif %}
     {% do return(batch) %}
@@ -33,12 +35,14 @@
         max(position) as last_position,
         min(cast(coalesce(
             event.source.lsn, event.payload.source.lsn, split_part(coalesce(event.id, event.payload.id), ':', 2)
-        ) as bigint)) as first_change
+        ) as bigint)) as first_change,
+        bool_or(coalesce(event.op, event.payload.op) = 'r') as has_snapshot_rows
     from (
         select
             position,
             from_json(
-                value, 'id string, source struct<lsn: string>, payload struct<id: string, source: struct<lsn: string>>'
+                value, 'id string, op string, source struct<lsn: string>, {# -#}
+                payload struct<id: string, op: string, source: struct<lsn: string>>'
             ) as event
         from {{ events }}
         where position > {{ position }}

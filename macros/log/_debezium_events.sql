@@ -7,7 +7,6 @@ landed as (
     from {{ events }}
     where
         value <> 'null'
-        and not coalesce(startswith(topic, '__debezium-heartbeat'), false)
         {%- if batch.position is not none %}
         and position > {{ batch.position }}
         and position <= {{ batch.last_position }}
@@ -129,9 +128,17 @@ events as (
             ) | indent(8) }}
         when op in ('c', 'u', 'd', 't', 'r', 'm')
             then op
+        when {{ dbt_cdc._debezium_is_heartbeat() }}
+            then 'heartbeat'
         else {{ dbt_cdc._raise_bad_record(
             place, "'it is no Debezium change event'",
             'land the events as Debezium writes them, without ExtractNewRecordState'
         ) | indent(4) }}
     end
+{%- endmacro %}
+
+
+{#- Whether an event tells the time and no more, in whatever topic: its prefix can be set, topics be made one. -#}
+{% macro _debezium_is_heartbeat() -%}
+json_object_keys(coalesce(get_json_object(value, '$.payload'), value)) = array('ts_ms')
 {%- endmacro %}

@@ -16,6 +16,10 @@ INT = {"id": "int"}
 MISTAKES: dict[str, tuple[int, str, dict[str, Any]]] = {
     # model name: SQL Server's number, part of the text, what is wrong in a sound declaration
     "no_source_ct": (22963, "source_name", {"source_name": None}),
+    "number_ct": (22963, "source_name is 2024, which YAML", {"source_name": 2024}),
+    "on_ct": (22963, "source_name is True, which YAML", {"source_name": True}),
+    "off_ct": (22963, "source_schema is False, which YAML", {"source_schema": False}),
+    "number_name_ct": (22963, "capture_instance is 20240301", {"capture_instance": 20240301}),
     "long_ct": (22927, "101", {"capture_instance": "x" * 101}),
     "not_a_name_ct": (22932, "identifier", {"capture_instance": "not\na name"}),
     "other_name_ct": (22932, "dbo_other_ct", {"capture_instance": "dbo_other"}),

@@ -21,6 +21,8 @@ MISTAKES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
                    " case; there are none", {}, {"columns": []}),
     "no_source": ("CDC 22963: model 'change_tracking_dbo_no_source' has no config.meta.change_tr",
                   {"source_name": None}, {}),
+    "2024": ("source_name is 2024, which YAML does not take for a text: put the name in quotes",
+             {"source_name": 2024}, {}),
     "renamed": ("CDC 22932: change tracking of table dbo.other stands in model ",
                 {"source_name": "other"}, {}),
     "unknown": ("CDC 22963: model 'change_tracking_dbo_unknown' has an unknown setting",
@@ -93,6 +95,7 @@ REFUSALS: list[tuple[dict[str, Any], str]] = [
     ({"primary_key": '"id'}, "CDC 22965"),
     ({"source_name": "none"}, "CDC 22931: the log has no record of table dbo.none"),
     ({"source_schema": ""}, "CDC 22963: source_schema is NULL or empty"),
+    ({"source_name": True}, "CDC 22963: source_name is True, which YAML does not take for a text"),
 ]  # fmt: skip
 GIVEN = {"source_schema": "dbo", "source_name": "notes", "primary_key": ["id"]}
 

@@ -102,15 +102,27 @@ def read(project: Project, spark: SparkSession) -> Callable[[Iterable[Event]], L
 
 
 @pytest.fixture
-def run_batches(project: Project, spark: SparkSession) -> Callable[[list[list[Event]]], Log]:
+def land(project: Project, spark: SparkSession) -> Callable[[list[Event]], None]:
+    """Lands one more batch of events."""
+
+    def write(batch: list[Event]) -> None:
+        rows = [(e.position, e.topic, e.key, e.value, e.headers) for e in batch]
+        landed = spark.createDataFrame(rows, LANDED).coalesce(1).write.format("delta")
+        landed.mode("append").saveAsTable(f"{project.schema}.landed")
+
+    return write
+
+
+@pytest.fixture
+def run_batches(
+    project: Project, land: Callable[[list[Event]], None]
+) -> Callable[[list[list[Event]]], Log]:
     """The log of an incremental model, one dbt run after each batch of landed events."""
 
     def run(batches: list[list[Event]]) -> Log:
         project.clear()
         for batch in batches:
-            rows = [(e.position, e.topic, e.key, e.value, e.headers) for e in batch]
-            landed = spark.createDataFrame(rows, LANDED).coalesce(1).write.format("delta")
-            landed.mode("append").saveAsTable(f"{project.schema}.landed")
+            land(batch)
             project.ok("run", "--select", "log_batches")
         return canonical(project.table("log_batches").collect())
 
@@ -245,6 +257,20 @@ def test_incomplete_transaction_waits_with_all_later_ones(read, hostile):
     assert read(hostile[:4]) == []
 
 
+def test_heartbeats_are_passed_over_in_any_topic(read, hostile):
+    """As the connector lands them: with and without schema, by a prefix of one's own, in one topic
+    with all others."""
+    beat = {"ts_ms": 1}
+    with_schema = {"schema": {"type": "struct", "fields": [{"field": "ts_ms"}]}, "payload": beat}
+    beats = [
+        Event(0, topic, '{"serverName": "pg"}', json.dumps(value))
+        for topic in ("__debezium-heartbeat.pg", "beats.pg", "all")
+        for value in (beat, with_schema)
+    ]
+    assert read(arrive([*beats, *hostile[:9], *beats, *hostile[9:], *beats])) == expected(hostile)
+    assert read(arrive(beats)) == []
+
+
 # --- batches --------------------------------------------------------------------------------------
 
 
@@ -271,6 +297,46 @@ def test_batches_of_the_real_log(run_batches):
     arrived = arrive([*arrived[:700], *arrived[600:750:3], *arrived[700:]])
     log = run_batches(cut(arrived, (moved + 1, rng.randrange(400, 700), 705)))
     assert log == expected(events)
+
+
+INSERTED = [
+    status("BEGIN", "7", 80000),
+    change("c", "7", 1, 80000, after={"k": 7}),
+    status("END", "7", 80800, 1),
+]
+
+
+@pytest.mark.parametrize(
+    "first",
+    [[snapshot_row(1, 71000, "first"), *INSERTED], [snapshot_row(1, 71000, "last")]],
+    ids=["a transaction", "the last row"],
+)
+def test_rows_of_the_snapshot_that_land_too_late(project, land, run_batches, first):
+    """They stop the log, until they are given up or the log is written anew, with all of them."""
+    run = ["run", "--select", "log_batches"]
+    events = arrive([*first, snapshot_row(2, 71000), snapshot_row(3, 71000)])
+    log = run_batches([events[:-2]])
+    assert log == expected(events[:-2])
+    land(events[-2:])
+    for _ in range(2):
+        result = project.dbt(*run)
+        assert not result.success
+        assert "CDC 22859: rows of the snapshot landed when the log was past it" in result.output
+        assert "it lacks them: public.t (2): land the whole snapshot before" in result.output
+        assert "dbt run --full-refresh --select log_batches" in result.output
+    given_up = json.dumps({"cdc_give_up_transactions": ["snapshot"]})
+    project.ok(*run, "--vars", given_up)
+    assert canonical(project.table("log_batches").collect()) == log
+    project.ok(*run, "--full-refresh")
+    whole = canonical(project.table("log_batches").collect())
+    assert whole == expected(events) and len(whole) == len(log) + 2
+
+
+def test_rows_of_a_snapshot_that_are_no_news(run_batches):
+    """Those that land again, and those of a snapshot after the first."""
+    first = arrive([snapshot_row(1, 71000, "first"), snapshot_row(2, 71000), *INSERTED])
+    again = [snapshot_row(2, 71000), snapshot_row(9, 90000, "first"), snapshot_row(1, 71000)]
+    assert run_batches([first, arrive([*first, *again])[len(first) :]]) == expected(first)
 
 
 def test_what_waits_is_said_and_can_be_given_up(project, spark, run_batches, hostile):
@@ -458,6 +524,7 @@ def test_values_by_schema(make_project, spark):
         ('{"op": "c", "source": {"lsn": 1}}', "provide.transaction.metadata=true"),
         ('{"op": "c", "source"', "not readable JSON"),
         ('{"id": 1}', "no Debezium change event"),
+        ('{"ts_ms": 1, "v": 2}', "no Debezium change event"),
         ('{"op": "c", "source": {"connector": "mysql"}}', "connector mysql"),
         (
             change("c", "7", 1, 80000, after={"n": 1}).value.replace(

@@ -217,6 +217,31 @@ def test_a_key_that_is_none(first: First, capsys: pytest.CaptureFixture[str]) ->
     assert "public_items.sql" in first.files()
 
 
+@pytest.mark.parametrize("added", ["__dbz__physicalTableIdentifier", "__dbz__sourceIdentifier"])
+def test_a_key_of_a_routed_topic(
+    first: First, capsys: pytest.CaptureFixture[str], added: str
+) -> None:
+    """All topics in one, where the router adds to each key what table it is of."""
+    routed = event(1, "c", {"id": 1, "name": "a"})
+    first.land({**routed, "topic": "all", "key": {"id": 1, added: "pg.public.items"}}, end(2))
+    assert first.init(landed="./landing") == 0
+    assert "found public.items: 1 changes, key id\n" in capsys.readouterr().out
+    first.dbt("run")
+    assert first.project.sql("select id, name from {schema}.public_items") == [(1, "a")]
+
+
+def test_tables_whose_models_would_have_one_name(first: First) -> None:
+    """Orders and orders in PostgreSQL: neither is left out without a word."""
+    lines = [event(1, "c", {"id": 1}), event(2, "c", {"id": 1}), end(3)]
+    lines[1]["value"]["source"] = {**lines[1]["value"]["source"], "table": "Items"}
+    first.land(*lines)
+    said = str(first.init(landed="./landing"))
+    assert "CDC 22926: the tables public.Items and public.items would both have a model" in said
+    assert first.files() == set()
+    assert first.init(landed="./landing", tables="public.items") == 0
+    assert "public_items_ct.sql" in first.files()
+
+
 def test_tables_of_events_and_logs(first: First) -> None:
     """A source in the place of the landing model; a canonical log has no log model either."""
     schema = first.project.schema

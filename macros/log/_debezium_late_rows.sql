@@ -1,0 +1,54 @@
+{#- Rows of a snapshot that land when the log is past it are in no transaction of it: those that it lacks stop the
+    log. Only for a batch with rows of a snapshot. -#}
+{% macro _debezium_check_late_rows(events, batch) %}
+    {% set found = [] %}
+    {% for row in dbt_cdc._fetch(dbt_cdc._debezium_late_rows(events, batch)) %}
+        {% do found.append(row.source_schema ~ '.' ~ row.source_name ~ ' (' ~ row.late_rows ~ ')') %}
+    {% endfor %}
+    {% if found %}
+        {% do dbt_cdc.raise_cdc_error(
+            22859, 'rows of the snapshot landed when the log was past it, and it lacks them: ' ~ found | join(', '),
+            'land the whole snapshot before what follows it; to have them, write the log anew (dbt run --full-refresh '
+            ~ '--select ' ~ batch.log.identifier ~ '), which change tables take in as late commits '
+            ~ '(docs/monitoring.md); to go on without them, give vars: {cdc_give_up_transactions: ["snapshot"]}'
+        ) %}
+    {% endif %}
+{% endmacro %}
+
+
+{#- A row that lands again has its image in the log. One of a later snapshot, which holds no changes, lies behind the
+    first commit that follows the first snapshot. -#}
+{% macro _debezium_late_rows(events, batch) -%}
+{%- set snapshot_lsn = dbt_cdc._debezium_lsn(dbt_cdc._debezium_snapshot_commit()) -%}
+with {{ dbt_cdc._debezium_envelopes(events, batch, {}) }},
+
+snapshot_rows as (
+    select
+        cast(source.lsn as bigint) as wal,
+        source.schema as source_schema,
+        source.table as source_name,
+        {{ dbt_cdc._debezium_image('after') | indent(8) }} as after_image
+    from envelopes
+    where op = 'r' and not source.snapshot <=> 'incremental'
+),
+
+logged_rows as (
+    select source_schema, source_name, after_image
+    from {{ batch.log }}
+    where lsn < '{{ snapshot_lsn }}' and operation = 'INSERT'
+),
+
+first_commit as (
+    select cast(conv(substr(min(lsn), 3, 14), 16, 10) as bigint) as commit_number
+    from {{ batch.log }}
+    where lsn > '{{ snapshot_lsn }}' and operation = 'COMMIT'
+)
+
+select source_schema, source_name, count(*) as late_rows
+from snapshot_rows
+left anti join logged_rows using (source_schema, source_name, after_image)
+cross join first_commit
+where coalesce(wal < commit_number, true)
+group by source_schema, source_name
+order by source_schema, source_name
+{%- endmacro %}

@@ -1,0 +1,50 @@
+"""What a batch of landed events is asked before the log's statement is sent."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from shop import Shop
+
+MODEL = """{{ config(materialized='incremental', file_format='delta') }}
+{{ dbt_cdc.debezium_log(source('kafka', 'landed')) }}"""
+SOURCE = "sources: [{name: kafka, schema: '{{ target.schema }}', tables: [{name: landed}]}]"
+LATE = "left anti join logged_rows"
+COLUMNS = [
+    {"col_name": name, "data_type": "string", "comment": None} for name in ("lsn", "encodings")
+]
+ANSWERS = {
+    r"max\(resume_position\)": [{"position": 4}],
+    r"max\(lsn\) as lsn": [{"lsn": "0x00000001988078000000"}],
+    LATE: [{"source_schema": "public", "source_name": "t", "late_rows": 2}],
+    r"^describe": COLUMNS,
+}
+
+
+def said(shop: Shop, has_snapshot_rows: bool | None, *options: str) -> str:
+    """What a run of the log says; its own statement nobody answers."""
+    news = {"last_position": 9, "first_change": 80000, "has_snapshot_rows": has_snapshot_rows}
+    answer = {**ANSWERS, "as has_snapshot_rows": [news]}
+    with shop.with_models({"late_log.sql": MODEL, "kafka.yml": SOURCE}) as selection:
+        command = ["run", "--select", selection, *options]
+        result = shop.dbt(*command, answer=answer, tables=["late_log"], may_lack=True)
+    return result.messages["late_log"].message
+
+
+def test_late_rows_of_the_snapshot(shop: Shop) -> None:
+    assert (
+        "CDC 22859: rows of the snapshot landed when the log was past it, and it lacks them:"
+        " public.t (2): land the whole snapshot before what follows it; to have them, write the log"
+        " anew (dbt run --full-refresh --select late_log)"
+    ) in said(shop, True)
+
+
+@pytest.mark.parametrize("has_rows", [False, None])
+def test_a_batch_without_rows_of_a_snapshot_is_not_asked(shop: Shop, has_rows: bool | None) -> None:
+    assert "nothing answers" in said(shop, has_rows)
+
+
+def test_rows_that_are_given_up_are_not_asked_for(shop: Shop) -> None:
+    given_up = json.dumps({"cdc_give_up_transactions": ["snapshot"]})
+    assert "nothing answers" in said(shop, True, "--vars", given_up)

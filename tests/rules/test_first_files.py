@@ -1,0 +1,47 @@
+"""The files of a first project: what init decides without the database."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from shop import Shop
+
+KEYS = {
+    # an event's key: its columns
+    '{"id": 1, "no": 2}': ["id", "no"],
+    '{"id": 1, "__dbz__physicalTableIdentifier": "pg.public.items"}': ["id"],
+    '{"__dbz__sourceIdentifier": "pg.public.items"}': [],
+    None: [],
+}
+
+
+def test_the_key_of_an_event(shop: Shop) -> None:
+    calls = [("_key_columns_of_event", key) for key in KEYS]
+    assert shop.values(*calls) == list(KEYS.values())
+
+
+def node(source_schema: str, source_name: str, name: str, *key: str) -> dict[str, Any]:
+    """The change table of a landed table."""
+    meta = {"source_schema": source_schema, "source_name": source_name, "index_columns": key}
+    return {"name": f"{name}_ct", "config": {"meta": {"cdc": meta}}}
+
+
+@pytest.mark.parametrize(
+    ("nodes", "text"),
+    [
+        ([node("a_b", "c", "a_b_c"), node("a", "b_c", "a_b_c")],
+         "the tables a_b.c and a.b_c would both have a model 'a_b_c_ct': leave one of them out by"),
+        ([node("a", "t", "a_t", "id"), node("a", "x", "a_x"), node("a", "t_ct", "a_t_ct", "id")],
+         "the tables a.t and a.t_ct would both have a model 'a_t_ct'"),
+    ],
+)  # fmt: skip
+def test_two_tables_of_one_model(shop: Shop, nodes: list[dict[str, Any]], text: str) -> None:
+    said = shop.refusal("ask", calls=[("_check_model_names", nodes)])
+    assert f"CDC 22926: {text}" in said
+
+
+def test_tables_whose_models_differ(shop: Shop) -> None:
+    """A table without a key has no replica, whose name could be that of another change table."""
+    nodes = [node("a", "t", "a_t", "id"), node("a", "t_ct", "a_t_ct"), node("b", "t", "b_t", "id")]
+    assert shop.operation("ask", calls=[("_check_model_names", nodes)]).success
