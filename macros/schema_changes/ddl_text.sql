@@ -1,14 +1,17 @@
 {#- What the text of a DDL statement tells beyond the list of columns that it leaves. It is asked only
     for what the list cannot tell: the list decides. -#}
 
-{#- Any spelling of an identifier in a statement, as a regular expression. -#}
+{#- Any spelling of a name in a statement, with or without its schema, as a regular expression. -#}
 {% macro _identifier_pattern() %}
-    {% do return('(?:"[^"]+"|`[^`]+`|\\[[^\\]]+\\]|[^\\s,;()]+)') %}
+    {% set part = '(?:"[^"]+"|`[^`]+`|\\[[^\\]]+\\]|[^\\s,;().]+)' %}
+    {% do return(part ~ '(?:\\.' ~ part ~ ')*') %}
 {% endmacro %}
 
 
+{#- The last part of a name, without its quotes, in lower case. -#}
 {% macro _bare_identifier(text) %}
-    {% do return(text.split('.')[-1].strip('"`[]\'') | lower) %}
+    {% set name = modules.re.findall('"[^"]+"|`[^`]+`|\\[[^\\]]+\\]|[^.]+', text)[-1] %}
+    {% do return((name[1:-1] if name[0] in '"`[' else name) | lower) %}
 {% endmacro %}
 
 
@@ -41,20 +44,41 @@
 {% endmacro %}
 
 
-{% macro _renames_table(command) %}
-    {% do return(modules.re.search(
-        "\\brename\\s+(to\\b|table\\b)|\\bsp_rename\\s+n?'[^']+'\\s*,\\s*n?'[^']+'\\s*(;|$|,\\s*n?'object')",
+{#- The (old name, new name, kind) of each sp_rename in the statement. -#}
+{% macro _sp_renames(command) %}
+    {% set value = "(?:@\\w+\\s*=\\s*)?n?'([^']+)'" %}
+    {% do return(modules.re.findall(
+        '\\bsp_rename\\]?\\s+' ~ value ~ '\\s*,\\s*' ~ value ~ '(?:\\s*,\\s*' ~ value ~ ')?',
         command or '', modules.re.IGNORECASE
+    )) %}
+{% endmacro %}
+
+
+{#- Whether the statement renames the table itself: no index, trigger or constraint of it. -#}
+{% macro _renames_table(command, table) %}
+    {% for old, new, kind in dbt_cdc._sp_renames(command) if kind | lower in ['', 'object']
+        and dbt_cdc._bare_identifier(old) == table | lower %}
+        {% do return(true) %}
+    {% endfor %}
+    {% do return(modules.re.search(
+        '\\balter\\s+table\\b[^;]*?\\brename\\s+to\\b|\\brename\\s+table\\b', command or '', modules.re.IGNORECASE
     ) is not none) %}
 {% endmacro %}
 
 
-{#- Whether the statement drops the primary key, or the index of that name. -#}
+{#- Whether the statement drops the primary key, by its keyword or a name that is one's, or the index of
+    that name. -#}
 {% macro _drops_key(command, index_name) %}
-    {% set pattern = '\\bdrop\\s+(primary\\s+key|constraint\\s+(if\\s+exists\\s+)?\\S*(pk|pkey|primary))' %}
-    {% if index_name %}
-        {% set pattern = pattern ~ '|\\bdrop\\s+(index|constraint)\\s+(if\\s+exists\\s+)?\\S*'
-            ~ modules.re.escape(index_name) %}
-    {% endif %}
-    {% do return(modules.re.search(pattern, command or '', modules.re.IGNORECASE) is not none) %}
+    {% for kind, name in modules.re.findall(
+        '\\bdrop\\s+(primary|index|key|constraint)\\s+(?:concurrently\\s+)?(?:if\\s+exists\\s+)?('
+        ~ dbt_cdc._identifier_pattern() ~ ')', command or '', modules.re.IGNORECASE
+    ) %}
+        {% set dropped = dbt_cdc._bare_identifier(name) %}
+        {% if dropped == (index_name or '') | lower
+            or kind | lower == 'primary' and dropped == 'key'
+            or kind | lower == 'constraint' and modules.re.search('^(pk(_.*)?|.*_pk|.*_pkey\\d*|primary)$', dropped) %}
+            {% do return(true) %}
+        {% endif %}
+    {% endfor %}
+    {% do return(false) %}
 {% endmacro %}

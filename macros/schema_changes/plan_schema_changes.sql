@@ -78,7 +78,7 @@
 {% macro _refused_change(instance, columns, change) %}
     {% set present = (change.columns or []) | map(attribute='name') | map('lower') | list %}
     {% set renamed = dbt_cdc._renamed_columns(change.ddl_command) %}
-    {% if dbt_cdc._renames_table(change.ddl_command) %}
+    {% if dbt_cdc._renames_table(change.ddl_command, instance.source_name) %}
         {% do return({'number': 22931, 'text': 'the table was renamed; later changes bear its new name'}) %}
     {% endif %}
     {% for name in columns if change.columns and name | lower not in present %}

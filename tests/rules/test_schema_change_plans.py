@@ -38,8 +38,29 @@ PLANS = [
     ("int", "int", None, "alter table t drop column c", "int", False, None),
     ("int", "int", "int", "alter table t drop primary key", None, False, 22979),
     ("int", "int", "int", "alter table t rename to u", None, False, 22931),
+    ("int", "int", "int", "alter table t add d int, rename to u", None, False, 22931),
     ("int", "int", "int", "sp_rename 'dbo.t', 'u'", None, False, 22931),
-]
+    ("int", "int", "int", "sp_rename @objname=N'[dbo].[T]', @newname=N'u'", None, False, 22931),
+    *(("int", "int", "int", command, None, False, 22979) for command in (
+        "alter table t drop constraint if exists T_PKEY",
+        "alter table t drop constraint [PK__t__3213E83F]",
+        "drop index concurrently if exists s.u_k",
+        "drop index u_k on t",
+        "alter table t drop key `U_K`",
+    )),
+    *(("int", "int", "int", command, "int", False, None) for command in (
+        "alter table t drop constraint fk_primary_contact",
+        "alter table t drop constraint fk_shopkeeper",
+        "ALTER TABLE t DROP CONSTRAINT CK_BackupKind",
+        "drop index u_k_old",
+        "DROP INDEX u_k_2",
+        'drop index "u_k old"',
+        "ALTER INDEX i RENAME TO j",
+        "ALTER TRIGGER tr ON t RENAME TO tr2",
+        "sp_rename 'dbo.PK_t', 'PK_u', 'OBJECT'",
+        "sp_rename 'dbo.PK_t', 'PK_u'",
+    )),
+]  # fmt: skip
 INSTANCE = {"source_schema": "s", "source_name": "t", "index_columns": ["k"], "name": "i",
             "index_name": "u_k"}  # fmt: skip
 
