@@ -31,14 +31,17 @@
     {% set name = dbt_cdc._identifier_pattern() %}
     {% set renamed = {} %}
     {% for pattern in [
-        '\\brename\\s+column\\s+(' ~ name ~ ')\\s+to\\s+(' ~ name ~ ')',
-        "\\bsp_rename\\s+n?'([^']+)'\\s*,\\s*n?'([^']+)'\\s*,\\s*n?'column'",
-        '\\bchange\\s+(?:column\\s+)?(' ~ name ~ ')\\s+(' ~ name ~ ')',
+        '\\brename\\s+(?:column\\s+)?(?:if\\s+exists\\s+)?(' ~ name ~ ')\\s+to\\s+(' ~ name ~ ')',
+        '\\bchange\\s+(?:column\\s+)?(?:if\\s+exists\\s+)?(' ~ name ~ ')\\s+(' ~ name ~ ')',
     ] %}
         {% for pair in modules.re.findall(pattern, command or '', modules.re.IGNORECASE) %}
             {% set old, new = dbt_cdc._bare_identifier(pair[0]), dbt_cdc._bare_identifier(pair[1]) %}
             {% do renamed.update({old: new}) if old != new %}
         {% endfor %}
+    {% endfor %}
+    {% for old, new, kind in dbt_cdc._sp_renames(command) if kind | lower == 'column' %}
+        {#- it takes the new name as it is -#}
+        {% do renamed.update({dbt_cdc._bare_identifier(old): new | lower}) %}
     {% endfor %}
     {% do return(renamed) %}
 {% endmacro %}

@@ -35,6 +35,7 @@ PLANS = [
     ("int", "int", None, "alter table t rename column c to d", None, False, 4928),
     ("int", "int", None, "EXEC sp_rename 'dbo.t.c', 'd', 'COLUMN'", None, False, 4928),
     ("int", "int", None, "alter table t change c d int", None, False, 4928),
+    ("int", "int", None, "alter table t rename c to d", None, False, 4928),
     ("int", "int", None, "alter table t drop column c", "int", False, None),
     ("int", "int", "int", "alter table t drop primary key", None, False, 22979),
     ("int", "int", "int", "alter table t rename to u", None, False, 22931),
@@ -61,6 +62,19 @@ PLANS = [
         "sp_rename 'dbo.PK_t', 'PK_u'",
     )),
 ]  # fmt: skip
+RENAMED = [
+    ("alter table t rename c to d", {"c": "d"}),
+    ("ALTER TABLE t RENAME COLUMN IF EXISTS c TO d", {"c": "d"}),
+    ('alter table t rename "Cust.Name" to "Client.Name"', {"cust.name": "client.name"}),
+    ("alter table t rename column column to d, rename to to e", {"column": "d", "to": "e"}),
+    ("alter table t change column if exists c `d` int", {"c": "d"}),
+    ("sp_rename 'dbo.t.[Cust.Name]', 'Client.Name', 'COLUMN'", {"cust.name": "client.name"}),
+    ("[sp_rename] @objname = N't.c', @newname = N'd', @objtype = N'column'", {"c": "d"}),
+    ("sp_rename 'dbo.t.i', 'j', 'INDEX'", {}),
+    ("alter table t rename to u", {}),
+    ("rename table t to u", {}),
+    ("alter table t rename constraint a to b, rename index c to d, rename key e to f", {}),
+]
 INSTANCE = {"source_schema": "s", "source_name": "t", "index_columns": ["k"], "name": "i",
             "index_name": "u_k"}  # fmt: skip
 
@@ -97,6 +111,11 @@ def test_what_each_change_means(shop: Shop) -> None:
         problem = plan["problem"] and plan["problem"]["number"]
         kind = None if problem else plan["columns"]["c"]["type"]
         assert (kind, plan["history"][0]["is_update"], problem) == case[4:], case
+
+
+def test_renamed_columns(shop: Shop) -> None:
+    found = shop.values(*(("_renamed_columns", command) for command, _ in RENAMED))
+    assert list(zip([command for command, _ in RENAMED], found, strict=True)) == RENAMED
 
 
 def test_a_dropped_key_stops(shop: Shop) -> None:
