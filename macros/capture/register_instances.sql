@@ -28,7 +28,7 @@
         {% if name in known %}
             {% do dbt_cdc._check_unedited(instance, known[name]) %}
             {% do dbt_cdc._take_registered(instance, known[name]) %}
-            {% do plans.update({name: dbt_cdc._plan_schema_changes(instance, known[name], changes)}) %}
+            {% do plans.update({name: dbt_cdc._plan_in_window(instance, window, changes)}) %}
             {% do plans[name].update(problem=dbt_cdc._problem_of_values(instance, plans[name], window))
                 if not plans[name].problem %}
         {% else %}
@@ -46,16 +46,21 @@
         {% for instance in new %}
             {% do dbt_cdc._take_registered(
                 instance, dbt_cdc._new_registration(instance, window, log_start, plans)) %}
-            {% set seen = dbt_cdc._schema_changes_since_log_start(window)
-                if dbt_cdc._instance_window(instance, window).is_backfill else changes %}
-            {% do plans.update({
-                instance.name | lower: dbt_cdc._plan_schema_changes(instance, instance.registered, seen)
-            }) %}
+            {% do plans.update({instance.name | lower: dbt_cdc._plan_in_window(instance, window, changes)}) %}
         {% endfor %}
     {% endif %}
     {#- when all are known, as threads ask at once -#}
     {% do dbt_cdc._invocation_cache().update(plans=plans) %}
     {% do return({'known': known, 'new': new, 'plans': plans}) %}
+{% endmacro %}
+
+
+{#- What the schema changes of a window mean for an instance; of the whole log, where it backfills. -#}
+{% macro _plan_in_window(instance, window, changes) %}
+    {% set seen = dbt_cdc._schema_changes_since_log_start(window)
+        if dbt_cdc._instance_window(instance, window).is_backfill else changes %}
+    {% do return(dbt_cdc._plan_schema_changes(
+        instance, instance.registered, seen, is_published=instance.name | lower in window.published)) %}
 {% endmacro %}
 
 

@@ -96,8 +96,9 @@ def listed(**types: str | None) -> list[dict[str, str]]:
     return [{"name": name, "type": kind} for name, kind in types.items() if kind]
 
 
-def plans(shop: Shop, *cases: tuple[dict[str, Any], list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    """The plans for what is registered and the changes after it."""
+def plans(shop: Shop, *cases: tuple[Any, ...]) -> list[dict[str, Any]]:
+    """The plans for what is registered and the changes after it, of a published instance unless
+    a third value is false."""
     return shop.values(*(("_plan_schema_changes", INSTANCE, *case) for case in cases))
 
 
@@ -127,6 +128,39 @@ def test_a_dropped_key_stops(shop: Shop) -> None:
         (known, [change(columns=listed(k="int"), ddl_command="drop index other on t")]),
     )
     assert [plan["problem"] and plan["problem"]["number"] for plan in found] == [22983, 22979, None]
+
+
+def test_old_ddl_does_not_stop_a_new_instance(shop: Shop) -> None:
+    """Nor one whose log began before the key was there; a key that went stops it, as one that was
+    there before the instance began."""
+    known = registered(("k", "int", None), ("c", "int", None))
+    late = {**known, "lost_lsn": "0x0"}
+    seen = registered(("k", "int", "int"), ("c", "int", "int"))  # by a run that died
+    without, whole = listed(c="int"), listed(k="int", c="int")
+    added = [
+        change("0x1", columns=without, ddl_command="create table t (c int)"),
+        change("0x2", columns=without, ddl_command="alter table t alter c set default 1"),
+        change("0x3", columns=whole, ddl_command="alter table t add k int"),
+    ]
+    undone = [
+        change("0x1", columns=whole, ddl_command="alter table t drop primary key"),
+        change("0x2", columns=whole, ddl_command="alter table t rename to u"),
+        change("0x3", columns=listed(k="bigint", c="int")),
+    ]
+    dropped = [
+        change("0x1", columns=whole),
+        change("0x2", columns=without, ddl_command="alter table t drop column k"),
+    ]
+    found = plans(
+        shop,
+        (known, added, False), (known, undone, False), (seen, added, False),
+        (known, dropped, False), (late, dropped[1:], False), (known, dropped[1:], True),
+        (registered(("k", "int", None), ("c", "int", "int")), added[1:], True),
+    )  # fmt: skip
+    problems = [plan["problem"] and plan["problem"]["number"] for plan in found]
+    assert problems == [None, None, None, 22983, 22983, 22983, None]
+    assert found[1]["columns"]["k"]["type"] == "bigint"
+    assert [len(plan["history"]) for plan in found[:3]] == [3, 3, 3]
 
 
 def test_only_changes_of_its_table_while_it_captures(shop: Shop) -> None:

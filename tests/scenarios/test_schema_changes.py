@@ -707,6 +707,31 @@ def test_a_type_goes_on_as_long_as_the_values_fit(
     assert [row.values[1] for row in target.changes(new)] == [Decimal("7.75"), Decimal("7.7525")]
 
 
+def test_old_ddl_stops_neither_a_first_run_nor_a_late_instance(
+    make_project: Callable[..., Project],
+) -> None:
+    """The log begins before the table had its key, and lost and renamed it for a while."""
+    first = replace(OLD, columns=OLD_COLUMNS[:2])
+    late = replace(first, capture_instance="orders_late")
+    target, log = Capture(make_project, [first]), Log()
+    shape = {"id": "int", "customer": "nvarchar(50)"}
+    log.ddl("orders", "create table orders (customer nvarchar(50))", {"customer": "nvarchar(50)"})
+    log.ddl("orders", "alter table orders add id int", shape)
+    log.ddl("orders", "alter table orders drop constraint orders_pkey", shape)
+    log.ddl("orders", "alter table orders rename to old", shape)
+    log.commit(("INSERT", "orders", {"id": 1, "customer": "c1"}))
+    log.land(target)
+    target.run()
+    put_models(target, [late], capture_from="log_start")
+    log.commit(("INSERT", "orders", {"id": 2, "customer": "c2"}))
+    log.land(target)
+    target.run()
+    for instance in (first, late):
+        check(target, log, instance)
+        assert len(history(target, instance.capture_instance)) == 4
+        assert ends(target)[instance.capture_instance] == (log.records[0].lsn, log.end)
+
+
 # A column's type in the source before and after; of the change table before and after.
 CHANGED = [
     ("smallint", "int", "smallint", "int"),
