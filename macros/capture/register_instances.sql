@@ -65,13 +65,13 @@
 
 
 {#- What a new instance starts with. One that is made because another of its table cannot follow a change
-    takes over at that change. -#}
+    takes over at that change, also under the name that the table was given. -#}
 {% macro _new_registration(instance, window, log_start, plans) %}
     {% set starts_at_log_start = instance.capture_from == 'log_start'
         or window.previous_lsn == dbt_cdc._zero_lsn() %}
     {% set taken_over = [] %}
     {% for name, plan in plans.items() if plan.problem
-        and dbt_cdc._source_of(dbt_cdc._capture_instances()[name]) == dbt_cdc._source_of(instance) %}
+        and dbt_cdc._goes_on_with(instance, dbt_cdc._capture_instances()[name], plan.problem) %}
         {% do taken_over.append(plan.problem.lsn) %}
     {% endfor %}
     {% set start_lsn = log_start if starts_at_log_start

@@ -8,10 +8,10 @@
 {% endmacro %}
 
 
-{#- The last part of a name, without its quotes, in lower case. -#}
+{#- The last part of a name, without its quotes. -#}
 {% macro _bare_identifier(text) %}
     {% set name = modules.re.findall('"[^"]+"|`[^`]+`|\\[[^\\]]+\\]|[^.]+', text)[-1] %}
-    {% do return((name[1:-1] if name[0] in '"`[' else name) | lower) %}
+    {% do return(name[1:-1] if name[0] in '"`[' else name) %}
 {% endmacro %}
 
 
@@ -36,18 +36,17 @@
     ] %}
         {% for pair in modules.re.findall(pattern, command or '', modules.re.IGNORECASE) %}
             {% set old, new = dbt_cdc._bare_identifier(pair[0]), dbt_cdc._bare_identifier(pair[1]) %}
-            {% do renamed.update({old: new}) if old != new %}
+            {% do renamed.update({old | lower: new | lower}) if old | lower != new | lower %}
         {% endfor %}
     {% endfor %}
     {% for old, new, kind in dbt_cdc._sp_renames(command) if kind | lower == 'column' %}
-        {#- it takes the new name as it is -#}
-        {% do renamed.update({dbt_cdc._bare_identifier(old): new | lower}) %}
+        {% do renamed.update({dbt_cdc._bare_identifier(old) | lower: new | lower}) %}
     {% endfor %}
     {% do return(renamed) %}
 {% endmacro %}
 
 
-{#- The (old name, new name, kind) of each sp_rename in the statement. -#}
+{#- The (old name, new name, kind) of each sp_rename in the statement, which takes the new name as it is. -#}
 {% macro _sp_renames(command) %}
     {% set value = "(?:@\\w+\\s*=\\s*)?n?'([^']+)'" %}
     {% do return(modules.re.findall(
@@ -57,15 +56,26 @@
 {% endmacro %}
 
 
-{#- Whether the statement renames the table itself: no index, trigger or constraint of it. -#}
-{% macro _renames_table(command, table) %}
-    {% for old, new, kind in dbt_cdc._sp_renames(command) if kind | lower in ['', 'object']
-        and dbt_cdc._bare_identifier(old) == table | lower %}
-        {% do return(true) %}
+{#- The name that the statement gives the table, as it spells it; none where it renames something else, as an
+    index or a constraint. -#}
+{% macro _new_name_of_table(command, table) %}
+    {% set name = dbt_cdc._identifier_pattern() %}
+    {% set renames = modules.re.findall(
+        '\\balter\\s+table\\s+(?:if\\s+exists\\s+)?(?:only\\s+)?(' ~ name ~ ')[^;]*?\\brename\\s+(?:to|as)\\s+('
+        ~ name ~ ')', command or '', modules.re.IGNORECASE
+    ) %}
+    {% if modules.re.search('\\brename\\s+table\\b', command or '', modules.re.IGNORECASE) %}
+        {% do renames.extend(modules.re.findall(
+            '(' ~ name ~ ')\\s+to\\s+(' ~ name ~ ')', command, modules.re.IGNORECASE)) %}
+    {% endif %}
+    {% for old, new in renames if dbt_cdc._bare_identifier(old) | lower == table | lower %}
+        {% do return(dbt_cdc._bare_identifier(new)) %}
     {% endfor %}
-    {% do return(modules.re.search(
-        '\\balter\\s+table\\b[^;]*?\\brename\\s+to\\b|\\brename\\s+table\\b', command or '', modules.re.IGNORECASE
-    ) is not none) %}
+    {% for old, new, kind in dbt_cdc._sp_renames(command) if kind | lower in ['', 'object']
+        and dbt_cdc._bare_identifier(old) | lower == table | lower %}
+        {% do return(new) %}
+    {% endfor %}
+    {% do return(none) %}
 {% endmacro %}
 
 
@@ -76,7 +86,7 @@
         '\\bdrop\\s+(primary|index|key|constraint)\\s+(?:concurrently\\s+)?(?:if\\s+exists\\s+)?('
         ~ dbt_cdc._identifier_pattern() ~ ')', command or '', modules.re.IGNORECASE
     ) %}
-        {% set dropped = dbt_cdc._bare_identifier(name) %}
+        {% set dropped = dbt_cdc._bare_identifier(name) | lower %}
         {% if dropped == (index_name or '') | lower
             or kind | lower == 'primary' and dropped == 'key'
             or kind | lower == 'constraint' and modules.re.search('^(pk(_.*)?|.*_pk|.*_pkey\\d*|primary)$', dropped) %}

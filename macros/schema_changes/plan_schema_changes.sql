@@ -81,8 +81,10 @@
     are. -#}
 {% macro _refused_change(instance, plan, change) %}
     {% set renamed = dbt_cdc._renamed_columns(change.ddl_command) %}
-    {% if not plan.is_new and dbt_cdc._renames_table(change.ddl_command, instance.source_name) %}
-        {% do return({'number': 22931, 'text': 'the table was renamed; later changes bear its new name'}) %}
+    {% set new_name = dbt_cdc._new_name_of_table(change.ddl_command, instance.source_name) %}
+    {% if new_name and not plan.is_new %}
+        {% do return({'number': 22931, 'text': "the table was renamed to '" ~ new_name
+            ~ "', and later changes bear that name", 'new_name': new_name}) %}
     {% endif %}
     {% for name in dbt_cdc._columns_gone(plan, change) %}
         {% if name | lower in renamed %}
@@ -118,22 +120,24 @@
     {% do dbt_cdc.raise_cdc_error(
         problem.number, "capture instance '" ~ instance.name ~ "' cannot follow table "
         ~ instance.table ~ ' from the commit at ' ~ problem.lsn ~ ' on: ' ~ problem.text,
-        dbt_cdc._second_instance_advice(instance, problem.renamed)
+        dbt_cdc._second_instance_advice(
+            dict(instance, source_name=problem.new_name or instance.source_name), problem.renamed)
     ) %}
 {% endmacro %}
 
 
-{#- The command that makes a second instance of the table as it is now, with what the first one has: its key,
-    its role, its choice of columns. `renamed`: {old: new}, in lower case. -#}
+{#- The command that makes a second instance of the table as it is now, with what the first one has: what is
+    left of its key, its role, its choice of columns. `renamed`: {old: new}, in lower case. -#}
 {% macro _second_instance_advice(instance, renamed=none) %}
     {% set renamed, present = renamed or {}, dbt_cdc._last_listed_columns(instance) %}
     {% set captured, key, given = [], [], [] %}
     {% for column in instance.columns or [] %}
         {% do captured.append(renamed.get(column.name | lower, column.name | lower)) %}
     {% endfor %}
+    {% set spelled = dict(zip(present | map('lower'), present)) %}
     {% for name in instance.index_columns %}
         {% set now = renamed.get(name | lower, name) %}
-        {% do key.append(dict(zip(present | map('lower'), present)).get(now | lower, now)) %}
+        {% do key.append(spelled.get(now | lower, now)) if not present or now | lower in spelled %}
     {% endfor %}
     {% set chosen = [] %}
     {% for name in present if name | lower in captured %}

@@ -75,6 +75,17 @@ RENAMED = [
     ("rename table t to u", {}),
     ("alter table t rename constraint a to b, rename index c to d, rename key e to f", {}),
 ]
+TABLES_RENAMED = [
+    ("alter table t rename to u", "u"),
+    ('ALTER TABLE IF EXISTS ONLY s."T" ADD d int, RENAME AS "New.T"', "New.T"),
+    ("RENAME TABLE s.t TO s.`t_Old`, t_new TO t", "t_Old"),
+    ("rename table t_old to t", None),
+    ("alter table other rename to t", None),
+    ("alter table t add d int; alter index i rename to j", None),
+    ("EXEC sp_rename 'dbo.t', 'New.T'", "New.T"),
+    ("sp_rename 'dbo.t.c', 'd', 'COLUMN'", None),
+    (None, None),
+]
 INSTANCE = {"source_schema": "s", "source_name": "t", "index_columns": ["k"], "name": "i",
             "index_name": "u_k"}  # fmt: skip
 
@@ -119,6 +130,26 @@ def test_renamed_columns(shop: Shop) -> None:
     assert list(zip([command for command, _ in RENAMED], found, strict=True)) == RENAMED
 
 
+def test_the_new_name_of_a_table(shop: Shop) -> None:
+    found = shop.values(*(("_new_name_of_table", command, "t") for command, _ in TABLES_RENAMED))
+    assert list(zip([c for c, _ in TABLES_RENAMED], found, strict=True)) == TABLES_RENAMED
+
+
+def test_who_goes_on_with_a_table(shop: Shop) -> None:
+    """One of its name, or of the one that it was given, which a statement may spell otherwise."""
+    stopped = {"source_schema": "dbo", "source_name": "orders"}
+    renamed, retyped = {"new_name": "Bills"}, {}
+    given = [
+        ("dbo", "orders", retyped), ("dbo", "Orders", retyped), ("dbo", "bills", retyped),
+        ("dbo", "orders", renamed), ("dbo", "bills", renamed), ("s", "bills", renamed),
+    ]  # fmt: skip
+    found = shop.values(*(
+        ("_goes_on_with", {"source_schema": schema, "source_name": name}, stopped, problem)
+        for schema, name, problem in given
+    ))  # fmt: skip
+    assert found == [True, False, False, True, True, False]
+
+
 def test_a_dropped_key_stops(shop: Shop) -> None:
     known = registered(("k", "int", "int"))
     found = plans(
@@ -161,6 +192,18 @@ def test_old_ddl_does_not_stop_a_new_instance(shop: Shop) -> None:
     assert problems == [None, None, None, 22983, 22983, 22983, None]
     assert found[1]["columns"]["k"]["type"] == "bigint"
     assert [len(plan["history"]) for plan in found[:3]] == [3, 3, 3]
+
+
+def test_the_advised_key_has_the_columns_that_are_left(shop: Shop) -> None:
+    """By the table's last DDL record."""
+    columns = [{"name": name} for name in ("id", "gone", "qty")]
+    table = {"source_schema": "dbo", "source_name": "orders", "name": "dbo_orders"}
+    whole, none = shop.values(*(
+        ("_second_instance_advice", {**table, "columns": columns, "index_columns": key})
+        for key in (["ID", "gone"], ["gone"])
+    ))  # fmt: skip
+    assert "capture_instance: dbo_orders_2, index_columns: [id]}'" in whole
+    assert "capture_instance: dbo_orders_2}'" in none
 
 
 def test_only_changes_of_its_table_while_it_captures(shop: Shop) -> None:
