@@ -129,7 +129,9 @@
 {#- The command that makes a second instance of the table as it is now, with what the first one has: what is
     left of its key, its role, its choice of columns. `renamed`: {old: new}, in lower case. -#}
 {% macro _second_instance_advice(instance, renamed=none) %}
-    {% set renamed, present = renamed or {}, dbt_cdc._last_listed_columns(instance) %}
+    {% set renamed = renamed or {} %}
+    {% set ddl = dbt_cdc._last_ddl(dbt_cdc._log_relation(), instance.source_schema, instance.source_name) %}
+    {% set present = ddl.columns | map(attribute='name') | list if ddl else [] %}
     {% set captured, key, given = [], [], [] %}
     {% for column in instance.columns or [] %}
         {% do captured.append(renamed.get(column.name | lower, column.name | lower)) %}
@@ -159,20 +161,6 @@
         ~ 'or prints the line to add, and run again: it takes over at that commit, this one ends there and stays '
         ~ 'readable; until then this window is not published'
     ) %}
-{% endmacro %}
-
-
-{#- The names of the table's columns by its last DDL record that has them, else none. -#}
-{% macro _last_listed_columns(instance) %}
-    {% set record = dict(instance, operation='DDL', lsn='') %}
-    {% for row in dbt_cdc._fetch(
-        'select after_image from ' ~ dbt_cdc._log_relation() ~ ' where '
-        ~ dbt_cdc._is_of_table(instance.source_schema, instance.source_name)
-        ~ " and operation = 'DDL' and after_image <> '[]' order by lsn desc limit 1"
-    ) %}
-        {% do return(dbt_cdc._columns_of_record(record, row.after_image) | map(attribute='name') | list) %}
-    {% endfor %}
-    {% do return([]) %}
 {% endmacro %}
 
 

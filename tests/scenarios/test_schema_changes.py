@@ -759,6 +759,29 @@ def test_the_printed_command_is_the_way_out(
         check(target, log, after, start=last)
 
 
+def test_columns_are_those_of_committed_ddl(make_project: Callable[..., Project]) -> None:
+    """Not of a transaction that was rolled back, is open, or did not end: its id came back."""
+    target, log = Capture(make_project, [NOTES]), Log()
+    for name in ("items", "later"):
+        log.ddl(name, "create", {"id": "int", "a": "int"})
+        log.commit(("DDL", name, ("alter", {"id": "int", "b": "int"})))
+        for tran_id, end in (("undone", "ROLLBACK"), ("lost", None), ("lost", "COMMIT")):
+            log.write("BEGIN", tran_id)
+            if end != "COMMIT":
+                log.ddl(name, "alter", {"id": "int"}, tran_id=tran_id)
+            if end:
+                log.write(end, tran_id)
+    log.commit(("DDL", "later", ("alter", {"id": "int", "c": "int"})))
+    log.write("BEGIN", "open")
+    log.ddl("later", "alter", {"id": "int"}, tran_id="open")
+    log.land(target)
+    target.run()
+    for name, column in {"items": "b", "later": "c"}.items():
+        asked = operation(target, "enable_table", source_schema="dbo", source_name=name)
+        assert asked.success, asked.output
+        assert re.findall(r"\{name: (\w+), data_type", asked.printed) == ["id", column]
+
+
 def test_old_ddl_stops_neither_a_first_run_nor_a_late_instance(
     make_project: Callable[..., Project],
 ) -> None:
