@@ -28,7 +28,7 @@
         {% if name in known %}
             {% do dbt_cdc._check_unedited(instance, known[name]) %}
             {% do dbt_cdc._take_registered(instance, known[name]) %}
-            {% do plans.update({name: dbt_cdc._plan_schema_changes(instance, known[name], changes)}) %}
+            {% do plans.update({name: dbt_cdc._plan_in_window(instance, window, changes)}) %}
             {% do plans[name].update(problem=dbt_cdc._problem_of_values(instance, plans[name], window))
                 if not plans[name].problem %}
         {% else %}
@@ -46,11 +46,7 @@
         {% for instance in new %}
             {% do dbt_cdc._take_registered(
                 instance, dbt_cdc._new_registration(instance, window, log_start, plans)) %}
-            {% set seen = dbt_cdc._schema_changes_since_log_start(window)
-                if dbt_cdc._instance_window(instance, window).is_backfill else changes %}
-            {% do plans.update({
-                instance.name | lower: dbt_cdc._plan_schema_changes(instance, instance.registered, seen)
-            }) %}
+            {% do plans.update({instance.name | lower: dbt_cdc._plan_in_window(instance, window, changes)}) %}
         {% endfor %}
     {% endif %}
     {#- when all are known, as threads ask at once -#}
@@ -59,14 +55,23 @@
 {% endmacro %}
 
 
+{#- What the schema changes of a window mean for an instance; of the whole log, where it backfills. -#}
+{% macro _plan_in_window(instance, window, changes) %}
+    {% set seen = dbt_cdc._schema_changes_since_log_start(window)
+        if dbt_cdc._instance_window(instance, window).is_backfill else changes %}
+    {% do return(dbt_cdc._plan_schema_changes(
+        instance, instance.registered, seen, is_published=instance.name | lower in window.published)) %}
+{% endmacro %}
+
+
 {#- What a new instance starts with. One that is made because another of its table cannot follow a change
-    takes over at that change. -#}
+    takes over at that change, also under the name that the table was given. -#}
 {% macro _new_registration(instance, window, log_start, plans) %}
     {% set starts_at_log_start = instance.capture_from == 'log_start'
         or window.previous_lsn == dbt_cdc._zero_lsn() %}
     {% set taken_over = [] %}
     {% for name, plan in plans.items() if plan.problem
-        and dbt_cdc._source_of(dbt_cdc._capture_instances()[name]) == dbt_cdc._source_of(instance) %}
+        and dbt_cdc._goes_on_with(instance, dbt_cdc._capture_instances()[name], plan.problem) %}
         {% do taken_over.append(plan.problem.lsn) %}
     {% endfor %}
     {% set start_lsn = log_start if starts_at_log_start

@@ -1,5 +1,5 @@
 {#- The columns of a source table as the log has them: {origin, columns: [{name, source_type, data_type}]}
-    from the table's last DDL record, and where there is none from its last 1000 images. -#}
+    from the table's last committed DDL record, and where there is none from its last 1000 images. -#}
 {% macro _source_columns(source_schema, source_name, log=none) %}
     {% set log = log or dbt_cdc._log_relation() %}
     {% set table = source_schema ~ '.' ~ source_name %}
@@ -9,18 +9,15 @@
         ) %}
     {% endif %}
     {% set of_table = dbt_cdc._is_of_table(source_schema, source_name) %}
-    {% set latest = dbt_cdc._fetch(
-        "select max(lsn) as last_lsn, max(case when operation = 'DDL' and after_image <> '[]' then lsn end)"
-        ~ ' as ddl_lsn from ' ~ log ~ ' where ' ~ of_table
-    ) %}
-    {% if not latest[0].last_lsn %}
+    {% if not dbt_cdc._fetch('select max(lsn) as last_lsn from ' ~ log ~ ' where ' ~ of_table)[0].last_lsn %}
         {% do dbt_cdc.raise_cdc_error(
             22931, 'the log has no record of table ' ~ table,
             'check the spelling and the letter case of source_schema and source_name'
         ) %}
     {% endif %}
-    {% if latest[0].ddl_lsn %}
-        {% do return(dbt_cdc._columns_of_ddl(log, source_schema, source_name, latest[0].ddl_lsn)) %}
+    {% set ddl = dbt_cdc._last_ddl(log, source_schema, source_name) %}
+    {% if ddl %}
+        {% do return(dbt_cdc._columns_of_ddl(ddl)) %}
     {% endif %}
     {% do return(dbt_cdc._observed_columns(log, of_table, table)) %}
 {% endmacro %}
@@ -31,21 +28,52 @@
 {%- endmacro %}
 
 
-{% macro _columns_of_ddl(log, source_schema, source_name, lsn) %}
-    {% set image = dbt_cdc._fetch(
-        "select after_image from " ~ log ~ " where operation = 'DDL' and lsn = '" ~ lsn ~ "'"
-    )[0].after_image %}
+{#- The last DDL record of a table that lists its columns and was committed: {lsn, columns}, or none. -#}
+{% macro _last_ddl(log, source_schema, source_name) %}
+    {% for row in dbt_cdc._fetch(dbt_cdc._last_ddl_sql(log, source_schema, source_name)) %}
+        {% do return({'lsn': row.lsn, 'columns': dbt_cdc._columns_of_record({
+            'operation': 'DDL', 'source_schema': source_schema, 'source_name': source_name, 'lsn': row.lsn
+        }, row.after_image)}) %}
+    {% endfor %}
+    {% do return(none) %}
+{% endmacro %}
+
+
+{#- An id of a transaction may be used again, also where it never ended. -#}
+{% macro _last_ddl_sql(log, source_schema, source_name) -%}
+    with ddl as (
+        select lsn, tran_id, after_image
+        from {{ log }}
+        where {{ dbt_cdc._is_of_table(source_schema, source_name) }}
+            and operation = 'DDL' and after_image <> '[]'
+    ),
+
+    bounds as (
+        select tran_id as bound_id, lsn as bound_lsn, operation as bound
+        from {{ log }}
+        where operation in ('BEGIN', 'COMMIT', 'ROLLBACK')
+    )
+
+    select lsn, after_image
+    from ddl
+    left join bounds on tran_id = bound_id and lsn < bound_lsn
+    group by lsn, tran_id, after_image
+    having tran_id is null or min_by(bound, bound_lsn) = 'COMMIT'
+    order by lsn desc
+    limit 1
+{%- endmacro %}
+
+
+{% macro _columns_of_ddl(ddl) %}
     {% set columns = [] %}
-    {% for column in dbt_cdc._columns_of_record({
-        'operation': 'DDL', 'source_schema': source_schema, 'source_name': source_name, 'lsn': lsn
-    }, image) %}
+    {% for column in ddl.columns %}
         {% do columns.append(dict({
             'name': column.name, 'source_type': column.type,
             'data_type': dbt_cdc._spark_type(column.type),
         }, **dbt_cdc._told_of_column(column))) %}
         {% do columns[-1].update(indexes=column.indexes) if column.indexes is mapping %}
     {% endfor %}
-    {% do return({'origin': 'the DDL record at ' ~ lsn, 'columns': columns}) %}
+    {% do return({'origin': 'the DDL record at ' ~ ddl.lsn, 'columns': columns}) %}
 {% endmacro %}
 
 

@@ -1,14 +1,17 @@
 {#- What the text of a DDL statement tells beyond the list of columns that it leaves. It is asked only
     for what the list cannot tell: the list decides. -#}
 
-{#- Any spelling of an identifier in a statement, as a regular expression. -#}
+{#- Any spelling of a name in a statement, with or without its schema, as a regular expression. -#}
 {% macro _identifier_pattern() %}
-    {% do return('(?:"[^"]+"|`[^`]+`|\\[[^\\]]+\\]|[^\\s,;()]+)') %}
+    {% set part = '(?:"[^"]+"|`[^`]+`|\\[[^\\]]+\\]|[^\\s,;().]+)' %}
+    {% do return(part ~ '(?:\\.' ~ part ~ ')*') %}
 {% endmacro %}
 
 
+{#- The last part of a name, without its quotes. -#}
 {% macro _bare_identifier(text) %}
-    {% do return(text.split('.')[-1].strip('"`[]\'') | lower) %}
+    {% set name = modules.re.findall('"[^"]+"|`[^`]+`|\\[[^\\]]+\\]|[^.]+', text)[-1] %}
+    {% do return(name[1:-1] if name[0] in '"`[' else name) %}
 {% endmacro %}
 
 
@@ -28,33 +31,67 @@
     {% set name = dbt_cdc._identifier_pattern() %}
     {% set renamed = {} %}
     {% for pattern in [
-        '\\brename\\s+column\\s+(' ~ name ~ ')\\s+to\\s+(' ~ name ~ ')',
-        "\\bsp_rename\\s+n?'([^']+)'\\s*,\\s*n?'([^']+)'\\s*,\\s*n?'column'",
-        '\\bchange\\s+(?:column\\s+)?(' ~ name ~ ')\\s+(' ~ name ~ ')',
+        '\\brename\\s+(?:column\\s+)?(?:if\\s+exists\\s+)?(' ~ name ~ ')\\s+to\\s+(' ~ name ~ ')',
+        '\\bchange\\s+(?:column\\s+)?(?:if\\s+exists\\s+)?(' ~ name ~ ')\\s+(' ~ name ~ ')',
     ] %}
         {% for pair in modules.re.findall(pattern, command or '', modules.re.IGNORECASE) %}
             {% set old, new = dbt_cdc._bare_identifier(pair[0]), dbt_cdc._bare_identifier(pair[1]) %}
-            {% do renamed.update({old: new}) if old != new %}
+            {% do renamed.update({old | lower: new | lower}) if old | lower != new | lower %}
         {% endfor %}
+    {% endfor %}
+    {% for old, new, kind in dbt_cdc._sp_renames(command) if kind | lower == 'column' %}
+        {% do renamed.update({dbt_cdc._bare_identifier(old) | lower: new | lower}) %}
     {% endfor %}
     {% do return(renamed) %}
 {% endmacro %}
 
 
-{% macro _renames_table(command) %}
-    {% do return(modules.re.search(
-        "\\brename\\s+(to\\b|table\\b)|\\bsp_rename\\s+n?'[^']+'\\s*,\\s*n?'[^']+'\\s*(;|$|,\\s*n?'object')",
+{#- The (old name, new name, kind) of each sp_rename in the statement, which takes the new name as it is. -#}
+{% macro _sp_renames(command) %}
+    {% set value = "(?:@\\w+\\s*=\\s*)?n?'([^']+)'" %}
+    {% do return(modules.re.findall(
+        '\\bsp_rename\\]?\\s+' ~ value ~ '\\s*,\\s*' ~ value ~ '(?:\\s*,\\s*' ~ value ~ ')?',
         command or '', modules.re.IGNORECASE
-    ) is not none) %}
+    )) %}
 {% endmacro %}
 
 
-{#- Whether the statement drops the primary key, or the index of that name. -#}
-{% macro _drops_key(command, index_name) %}
-    {% set pattern = '\\bdrop\\s+(primary\\s+key|constraint\\s+(if\\s+exists\\s+)?\\S*(pk|pkey|primary))' %}
-    {% if index_name %}
-        {% set pattern = pattern ~ '|\\bdrop\\s+(index|constraint)\\s+(if\\s+exists\\s+)?\\S*'
-            ~ modules.re.escape(index_name) %}
+{#- The name that the statement gives the table, as it spells it; none where it renames something else, as an
+    index or a constraint. -#}
+{% macro _new_name_of_table(command, table) %}
+    {% set name = dbt_cdc._identifier_pattern() %}
+    {% set renames = modules.re.findall(
+        '\\balter\\s+table\\s+(?:if\\s+exists\\s+)?(?:only\\s+)?(' ~ name ~ ')[^;]*?\\brename\\s+(?:to|as)\\s+('
+        ~ name ~ ')', command or '', modules.re.IGNORECASE
+    ) %}
+    {% if modules.re.search('\\brename\\s+table\\b', command or '', modules.re.IGNORECASE) %}
+        {% do renames.extend(modules.re.findall(
+            '(' ~ name ~ ')\\s+to\\s+(' ~ name ~ ')', command, modules.re.IGNORECASE)) %}
     {% endif %}
-    {% do return(modules.re.search(pattern, command or '', modules.re.IGNORECASE) is not none) %}
+    {% for old, new in renames if dbt_cdc._bare_identifier(old) | lower == table | lower %}
+        {% do return(dbt_cdc._bare_identifier(new)) %}
+    {% endfor %}
+    {% for old, new, kind in dbt_cdc._sp_renames(command) if kind | lower in ['', 'object']
+        and dbt_cdc._bare_identifier(old) | lower == table | lower %}
+        {% do return(new) %}
+    {% endfor %}
+    {% do return(none) %}
+{% endmacro %}
+
+
+{#- Whether the statement drops the primary key, by its keyword or a name that is one's, or the index of
+    that name. -#}
+{% macro _drops_key(command, index_name) %}
+    {% for kind, name in modules.re.findall(
+        '\\bdrop\\s+(primary|index|key|constraint)\\s+(?:concurrently\\s+)?(?:if\\s+exists\\s+)?('
+        ~ dbt_cdc._identifier_pattern() ~ ')', command or '', modules.re.IGNORECASE
+    ) %}
+        {% set dropped = dbt_cdc._bare_identifier(name) | lower %}
+        {% if dropped == (index_name or '') | lower
+            or kind | lower == 'primary' and dropped == 'key'
+            or kind | lower == 'constraint' and modules.re.search('^(pk(_.*)?|.*_pk|.*_pkey\\d*|primary)$', dropped) %}
+            {% do return(true) %}
+        {% endif %}
+    {% endfor %}
+    {% do return(false) %}
 {% endmacro %}

@@ -117,7 +117,7 @@
     {% if plan.is_dropped is not none and plan.is_dropped != instance.registered.has_drop_pending %}
         {% do assignments.append('has_drop_pending = ' ~ plan.is_dropped | lower) %}
     {% endif %}
-    {% if plan.problem and dbt_cdc._successor_of(instance, plan.problem.lsn, plans) %}
+    {% if plan.problem and dbt_cdc._successor_of(instance, plan.problem, plans) %}
         {% do assignments.append("end_lsn = '" ~ plan.problem.lsn ~ "'") %}
         {% do instance.registered.update(end_lsn=plan.problem.lsn) %}
         {% do plan.update(problem=none) %}
@@ -126,15 +126,26 @@
 {% endmacro %}
 
 
-{#- Another instance of the same table that captures from `lsn` on. -#}
-{% macro _successor_of(instance, lsn, plans) %}
+{#- Another instance that goes on with the table and captures from the problem's commit on. -#}
+{% macro _successor_of(instance, problem, plans) %}
     {% for name, other in dbt_cdc._capture_instances().items()
-        if other.name != instance.name and dbt_cdc._source_of(other) == dbt_cdc._source_of(instance)
-        and other.registered.start_lsn <= lsn and not other.registered.end_lsn
-        and (plans[name].problem or {}).get('lsn', '0xG') > lsn %}
+        if other.name != instance.name and dbt_cdc._goes_on_with(other, instance, problem)
+        and other.registered.start_lsn <= problem.lsn and not other.registered.end_lsn
+        and (plans[name].problem or {}).get('lsn', '0xG') > problem.lsn %}
         {% do return(other.name) %}
     {% endfor %}
     {% do return(none) %}
+{% endmacro %}
+
+
+{#- Whether an instance has the table of another one, by its name or the one that it was given; a statement does
+    not tell the letter case of that. -#}
+{% macro _goes_on_with(other, instance, problem) %}
+    {% do return(
+        dbt_cdc._source_of(other) == dbt_cdc._source_of(instance)
+        or other.source_schema == instance.source_schema
+        and other.source_name | lower == (problem.new_name or '') | lower
+    ) %}
 {% endmacro %}
 
 

@@ -1,22 +1,24 @@
 {#- What the schema changes of a window mean for one capture instance. Nothing is written here:
     macros/schema_changes/follow_schema_changes.sql does, and the instance's model raises `problem`. -#}
 
-{#- {columns: {name: {type, source_type}}, history: [...], truncated_lsn, is_dropped, problem}, the
-    columns as they are after the changes. A change that the change table cannot follow ends the plan;
-    `problem` is {lsn, number, text}. `registered` is what the metadata tables hold of the instance. -#}
-{% macro _plan_schema_changes(instance, registered, changes) %}
+{#- {columns: {name: {type, source_type}}, history: [...], truncated_lsn, is_dropped, problem, is_new,
+    sees_log_start}, the columns as they are after the changes. A change that the change table cannot follow
+    ends the plan; `problem` is {lsn, number, text}. `registered` is what the metadata tables hold of the
+    instance; until it is published it is new, and what a run that died has seen does not count. -#}
+{% macro _plan_schema_changes(instance, registered, changes, is_published=true) %}
     {% set plan = {'columns': {}, 'history': [], 'truncated_lsn': none, 'is_dropped': none,
-        'problem': none} %}
+        'problem': none, 'is_new': not is_published,
+        'sees_log_start': not is_published and not registered.lost_lsn} %}
     {% for column in registered.columns %}
         {% do plan.columns.update({column.column_name: {
-            'type': column.column_type, 'source_type': column.source_type
+            'type': column.column_type, 'source_type': column.source_type if is_published else none
         }}) %}
     {% endfor %}
     {% for change in changes
         if dbt_cdc._source_of(change) == dbt_cdc._source_of(instance)
         and change.commit_lsn >= (registered.start_lsn or '')
         and change.commit_lsn < (registered.end_lsn or '0xG') and not plan.problem %}
-        {% set effect = dbt_cdc._effect_of_change(instance, plan.columns, change) %}
+        {% set effect = dbt_cdc._effect_of_change(instance, plan, change) %}
         {% do plan.history.append(dict(change, is_update=effect.is_update)) %}
         {% if effect.problem %}
             {% do plan.update(problem=dict(effect.problem, lsn=change.commit_lsn)) %}
@@ -33,11 +35,11 @@
 
 {#- {is_update, columns (only those that differ), is_dropped, problem} of one record. `is_update`: a
     captured column got another type. -#}
-{% macro _effect_of_change(instance, columns, change) %}
+{% macro _effect_of_change(instance, plan, change) %}
     {% set effect = {'is_update': false, 'columns': {}, 'is_dropped': change.is_dropped,
         'problem': none} %}
     {% if change.operation == 'DDL' %}
-        {% do effect.update(problem=dbt_cdc._refused_change(instance, columns, change)) %}
+        {% do effect.update(problem=dbt_cdc._refused_change(instance, plan, change)) %}
     {% endif %}
     {% if change.operation == 'TRUNCATE' or effect.problem or not change.columns %}
         {% do return(effect) %}
@@ -46,7 +48,7 @@
     {% for column in change.columns %}
         {% do types.update({column.name | lower: column.type | string}) %}
     {% endfor %}
-    {% for name, column in columns.items() if name | lower in types %}
+    {% for name, column in plan.columns.items() if name | lower in types %}
         {% set source_type = types[name | lower] %}
         {% set now = dict(column, source_type=source_type) %}
         {% if dbt_cdc._is_retyped(name, column, source_type, change.ddl_command) %}
@@ -74,14 +76,17 @@
 {% endmacro %}
 
 
-{#- What SQL Server refuses in an enabled table; other databases allow it, so it stands in their logs. -#}
-{% macro _refused_change(instance, columns, change) %}
-    {% set present = (change.columns or []) | map(attribute='name') | map('lower') | list %}
+{#- What SQL Server refuses in an enabled table; other databases allow it, so it stands in their logs. A new
+    instance was made knowing what its first window holds: its key and its table's name are meant as they
+    are. -#}
+{% macro _refused_change(instance, plan, change) %}
     {% set renamed = dbt_cdc._renamed_columns(change.ddl_command) %}
-    {% if dbt_cdc._renames_table(change.ddl_command) %}
-        {% do return({'number': 22931, 'text': 'the table was renamed; later changes bear its new name'}) %}
+    {% set new_name = dbt_cdc._new_name_of_table(change.ddl_command, instance.source_name) %}
+    {% if new_name and not plan.is_new %}
+        {% do return({'number': 22931, 'text': "the table was renamed to '" ~ new_name
+            ~ "', and later changes bear that name", 'new_name': new_name}) %}
     {% endif %}
-    {% for name in columns if change.columns and name | lower not in present %}
+    {% for name in dbt_cdc._columns_gone(plan, change) %}
         {% if name | lower in renamed %}
             {% do return({'number': 4928, 'text': "captured column '" ~ name
                 ~ "' was renamed to '" ~ renamed[name | lower] ~ "'", 'renamed': renamed}) %}
@@ -89,10 +94,25 @@
             {% do return({'number': 22983, 'text': "key column '" ~ name ~ "' was dropped"}) %}
         {% endif %}
     {% endfor %}
-    {% if instance.index_columns and dbt_cdc._drops_key(change.ddl_command, instance.index_name) %}
+    {% if not plan.is_new and instance.index_columns
+        and dbt_cdc._drops_key(change.ddl_command, instance.index_name) %}
         {% do return({'number': 22979, 'text': 'the key was dropped'}) %}
     {% endif %}
     {% do return(none) %}
+{% endmacro %}
+
+
+{#- The captured columns that the record does not list and that were there before it: an earlier one listed
+    them, or there is no earlier one and the table is older than what the instance sees of the log. -#}
+{% macro _columns_gone(plan, change) %}
+    {% set present = (change.columns or []) | map(attribute='name') | map('lower') | list %}
+    {% set is_first = not plan.columns.values() | selectattr('source_type') | list %}
+    {% set gone = [] %}
+    {% for name, column in plan.columns.items() if present and name | lower not in present
+        and (column.source_type or is_first and not plan.sees_log_start) %}
+        {% do gone.append(name) %}
+    {% endfor %}
+    {% do return(gone) %}
 {% endmacro %}
 
 
@@ -100,22 +120,26 @@
     {% do dbt_cdc.raise_cdc_error(
         problem.number, "capture instance '" ~ instance.name ~ "' cannot follow table "
         ~ instance.table ~ ' from the commit at ' ~ problem.lsn ~ ' on: ' ~ problem.text,
-        dbt_cdc._second_instance_advice(instance, problem.renamed)
+        dbt_cdc._second_instance_advice(
+            dict(instance, source_name=problem.new_name or instance.source_name), problem.renamed)
     ) %}
 {% endmacro %}
 
 
-{#- The command that makes a second instance of the table as it is now, with what the first one has: its key,
-    its role, its choice of columns. `renamed`: {old: new}, in lower case. -#}
+{#- The command that makes a second instance of the table as it is now, with what the first one has: what is
+    left of its key, its role, its choice of columns. `renamed`: {old: new}, in lower case. -#}
 {% macro _second_instance_advice(instance, renamed=none) %}
-    {% set renamed, present = renamed or {}, dbt_cdc._last_listed_columns(instance) %}
+    {% set renamed = renamed or {} %}
+    {% set ddl = dbt_cdc._last_ddl(dbt_cdc._log_relation(), instance.source_schema, instance.source_name) %}
+    {% set present = ddl.columns | map(attribute='name') | list if ddl else [] %}
     {% set captured, key, given = [], [], [] %}
     {% for column in instance.columns or [] %}
         {% do captured.append(renamed.get(column.name | lower, column.name | lower)) %}
     {% endfor %}
+    {% set spelled = dict(zip(present | map('lower'), present)) %}
     {% for name in instance.index_columns %}
         {% set now = renamed.get(name | lower, name) %}
-        {% do key.append(dict(zip(present | map('lower'), present)).get(now | lower, now)) %}
+        {% do key.append(spelled.get(now | lower, now)) if not present or now | lower in spelled %}
     {% endfor %}
     {% set chosen = [] %}
     {% for name in present if name | lower in captured %}
@@ -137,20 +161,6 @@
         ~ 'or prints the line to add, and run again: it takes over at that commit, this one ends there and stays '
         ~ 'readable; until then this window is not published'
     ) %}
-{% endmacro %}
-
-
-{#- The names of the table's columns by its last DDL record that has them, else none. -#}
-{% macro _last_listed_columns(instance) %}
-    {% set record = dict(instance, operation='DDL', lsn='') %}
-    {% for row in dbt_cdc._fetch(
-        'select after_image from ' ~ dbt_cdc._log_relation() ~ ' where '
-        ~ dbt_cdc._is_of_table(instance.source_schema, instance.source_name)
-        ~ " and operation = 'DDL' and after_image <> '[]' order by lsn desc limit 1"
-    ) %}
-        {% do return(dbt_cdc._columns_of_record(record, row.after_image) | map(attribute='name') | list) %}
-    {% endfor %}
-    {% do return([]) %}
 {% endmacro %}
 
 

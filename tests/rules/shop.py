@@ -144,9 +144,14 @@ def jobs() -> Rows:
 
 
 def last_records(sql: str) -> Rows:
-    """The last records of a source table; what is called 'none' has none."""
-    has_none, has_ddl = "source_name = 'none'" in sql, "source_name = 'orders'" in sql
-    return [{"last_lsn": None if has_none else HIGH, "ddl_lsn": LOW if has_ddl else None}]
+    """The last record of a source table; what is called 'none' has none."""
+    return [{"last_lsn": None if "source_name = 'none'" in sql else HIGH}]
+
+
+def last_ddl(sql: str) -> Rows:
+    """The last DDL record of a source table: that of orders."""
+    row = {"lsn": LOW, "after_image": json.dumps(DDL_COLUMNS)}
+    return [row] if "source_name = 'orders'" in sql else []
 
 
 def seen_in_images() -> Rows:
@@ -199,7 +204,7 @@ def answers() -> dict[str, Answer]:
         r"^select\s+tables\.\*.* from \S*syscommittab": tracked(),
         r"change\.operation = 'TRUNCATE'": [],
         r"^select max\(lsn\) as last_lsn": last_records,
-        r"^select after_image from": [{"after_image": json.dumps(DDL_COLUMNS)}],
+        r"^with ddl as": last_ddl,
         r"schema_of_variant_agg": seen_in_images(),
     }
 

@@ -35,10 +35,56 @@ PLANS = [
     ("int", "int", None, "alter table t rename column c to d", None, False, 4928),
     ("int", "int", None, "EXEC sp_rename 'dbo.t.c', 'd', 'COLUMN'", None, False, 4928),
     ("int", "int", None, "alter table t change c d int", None, False, 4928),
+    ("int", "int", None, "alter table t rename c to d", None, False, 4928),
     ("int", "int", None, "alter table t drop column c", "int", False, None),
     ("int", "int", "int", "alter table t drop primary key", None, False, 22979),
     ("int", "int", "int", "alter table t rename to u", None, False, 22931),
+    ("int", "int", "int", "alter table t add d int, rename to u", None, False, 22931),
     ("int", "int", "int", "sp_rename 'dbo.t', 'u'", None, False, 22931),
+    ("int", "int", "int", "sp_rename @objname=N'[dbo].[T]', @newname=N'u'", None, False, 22931),
+    *(("int", "int", "int", command, None, False, 22979) for command in (
+        "alter table t drop constraint if exists T_PKEY",
+        "alter table t drop constraint [PK__t__3213E83F]",
+        "drop index concurrently if exists s.u_k",
+        "drop index u_k on t",
+        "alter table t drop key `U_K`",
+    )),
+    *(("int", "int", "int", command, "int", False, None) for command in (
+        "alter table t drop constraint fk_primary_contact",
+        "alter table t drop constraint fk_shopkeeper",
+        "ALTER TABLE t DROP CONSTRAINT CK_BackupKind",
+        "drop index u_k_old",
+        "DROP INDEX u_k_2",
+        'drop index "u_k old"',
+        "ALTER INDEX i RENAME TO j",
+        "ALTER TRIGGER tr ON t RENAME TO tr2",
+        "sp_rename 'dbo.PK_t', 'PK_u', 'OBJECT'",
+        "sp_rename 'dbo.PK_t', 'PK_u'",
+    )),
+]  # fmt: skip
+RENAMED = [
+    ("alter table t rename c to d", {"c": "d"}),
+    ("ALTER TABLE t RENAME COLUMN IF EXISTS c TO d", {"c": "d"}),
+    ('alter table t rename "Cust.Name" to "Client.Name"', {"cust.name": "client.name"}),
+    ("alter table t rename column column to d, rename to to e", {"column": "d", "to": "e"}),
+    ("alter table t change column if exists c `d` int", {"c": "d"}),
+    ("sp_rename 'dbo.t.[Cust.Name]', 'Client.Name', 'COLUMN'", {"cust.name": "client.name"}),
+    ("[sp_rename] @objname = N't.c', @newname = N'd', @objtype = N'column'", {"c": "d"}),
+    ("sp_rename 'dbo.t.i', 'j', 'INDEX'", {}),
+    ("alter table t rename to u", {}),
+    ("rename table t to u", {}),
+    ("alter table t rename constraint a to b, rename index c to d, rename key e to f", {}),
+]
+TABLES_RENAMED = [
+    ("alter table t rename to u", "u"),
+    ('ALTER TABLE IF EXISTS ONLY s."T" ADD d int, RENAME AS "New.T"', "New.T"),
+    ("RENAME TABLE s.t TO s.`t_Old`, t_new TO t", "t_Old"),
+    ("rename table t_old to t", None),
+    ("alter table other rename to t", None),
+    ("alter table t add d int; alter index i rename to j", None),
+    ("EXEC sp_rename 'dbo.t', 'New.T'", "New.T"),
+    ("sp_rename 'dbo.t.c', 'd', 'COLUMN'", None),
+    (None, None),
 ]
 INSTANCE = {"source_schema": "s", "source_name": "t", "index_columns": ["k"], "name": "i",
             "index_name": "u_k"}  # fmt: skip
@@ -61,8 +107,9 @@ def listed(**types: str | None) -> list[dict[str, str]]:
     return [{"name": name, "type": kind} for name, kind in types.items() if kind]
 
 
-def plans(shop: Shop, *cases: tuple[dict[str, Any], list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    """The plans for what is registered and the changes after it."""
+def plans(shop: Shop, *cases: tuple[Any, ...]) -> list[dict[str, Any]]:
+    """The plans for what is registered and the changes after it, of a published instance unless
+    a third value is false."""
     return shop.values(*(("_plan_schema_changes", INSTANCE, *case) for case in cases))
 
 
@@ -78,6 +125,31 @@ def test_what_each_change_means(shop: Shop) -> None:
         assert (kind, plan["history"][0]["is_update"], problem) == case[4:], case
 
 
+def test_renamed_columns(shop: Shop) -> None:
+    found = shop.values(*(("_renamed_columns", command) for command, _ in RENAMED))
+    assert list(zip([command for command, _ in RENAMED], found, strict=True)) == RENAMED
+
+
+def test_the_new_name_of_a_table(shop: Shop) -> None:
+    found = shop.values(*(("_new_name_of_table", command, "t") for command, _ in TABLES_RENAMED))
+    assert list(zip([c for c, _ in TABLES_RENAMED], found, strict=True)) == TABLES_RENAMED
+
+
+def test_who_goes_on_with_a_table(shop: Shop) -> None:
+    """One of its name, or of the one that it was given, which a statement may spell otherwise."""
+    stopped = {"source_schema": "dbo", "source_name": "orders"}
+    renamed, retyped = {"new_name": "Bills"}, {}
+    given = [
+        ("dbo", "orders", retyped), ("dbo", "Orders", retyped), ("dbo", "bills", retyped),
+        ("dbo", "orders", renamed), ("dbo", "bills", renamed), ("s", "bills", renamed),
+    ]  # fmt: skip
+    found = shop.values(*(
+        ("_goes_on_with", {"source_schema": schema, "source_name": name}, stopped, problem)
+        for schema, name, problem in given
+    ))  # fmt: skip
+    assert found == [True, False, False, True, True, False]
+
+
 def test_a_dropped_key_stops(shop: Shop) -> None:
     known = registered(("k", "int", "int"))
     found = plans(
@@ -87,6 +159,51 @@ def test_a_dropped_key_stops(shop: Shop) -> None:
         (known, [change(columns=listed(k="int"), ddl_command="drop index other on t")]),
     )
     assert [plan["problem"] and plan["problem"]["number"] for plan in found] == [22983, 22979, None]
+
+
+def test_old_ddl_does_not_stop_a_new_instance(shop: Shop) -> None:
+    """Nor one whose log began before the key was there; a key that went stops it, as one that was
+    there before the instance began."""
+    known = registered(("k", "int", None), ("c", "int", None))
+    late = {**known, "lost_lsn": "0x0"}
+    seen = registered(("k", "int", "int"), ("c", "int", "int"))  # by a run that died
+    without, whole = listed(c="int"), listed(k="int", c="int")
+    added = [
+        change("0x1", columns=without, ddl_command="create table t (c int)"),
+        change("0x2", columns=without, ddl_command="alter table t alter c set default 1"),
+        change("0x3", columns=whole, ddl_command="alter table t add k int"),
+    ]
+    undone = [
+        change("0x1", columns=whole, ddl_command="alter table t drop primary key"),
+        change("0x2", columns=whole, ddl_command="alter table t rename to u"),
+        change("0x3", columns=listed(k="bigint", c="int")),
+    ]
+    dropped = [
+        change("0x1", columns=whole),
+        change("0x2", columns=without, ddl_command="alter table t drop column k"),
+    ]
+    found = plans(
+        shop,
+        (known, added, False), (known, undone, False), (seen, added, False),
+        (known, dropped, False), (late, dropped[1:], False), (known, dropped[1:], True),
+        (registered(("k", "int", None), ("c", "int", "int")), added[1:], True),
+    )  # fmt: skip
+    problems = [plan["problem"] and plan["problem"]["number"] for plan in found]
+    assert problems == [None, None, None, 22983, 22983, 22983, None]
+    assert found[1]["columns"]["k"]["type"] == "bigint"
+    assert [len(plan["history"]) for plan in found[:3]] == [3, 3, 3]
+
+
+def test_the_advised_key_has_the_columns_that_are_left(shop: Shop) -> None:
+    """By the table's last DDL record."""
+    columns = [{"name": name} for name in ("id", "gone", "qty")]
+    table = {"source_schema": "dbo", "source_name": "orders", "name": "dbo_orders"}
+    whole, none = shop.values(*(
+        ("_second_instance_advice", {**table, "columns": columns, "index_columns": key})
+        for key in (["ID", "gone"], ["gone"])
+    ))  # fmt: skip
+    assert "capture_instance: dbo_orders_2, index_columns: [id]}'" in whole
+    assert "capture_instance: dbo_orders_2}'" in none
 
 
 def test_only_changes_of_its_table_while_it_captures(shop: Shop) -> None:

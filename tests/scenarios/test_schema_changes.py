@@ -655,6 +655,19 @@ def test_the_last_instance_takes_the_jobs_with_it(story: Story) -> None:
     assert "cleanup" in operation(target, "help_jobs").output
 
 
+def run_printed_command(
+    target: Capture, message: str, monkeypatch: pytest.MonkeyPatch
+) -> dict[str, Any]:
+    """Runs the enable_table.py of an error, which lists the instance, too; its arguments."""
+    command = shlex.split(message.split("enable_table.py ")[1])[0].rstrip(",")
+    monkeypatch.syspath_prepend(str(PACKAGE / "scripts"))
+    monkeypatch.chdir(target.project.folder)
+    monkeypatch.setattr(sys, "argv", ["enable_table.py", command, "--profiles-dir=."])
+    assert importlib.import_module("enable_table").main() == 0
+    monkeypatch.setattr(target.project, "_list_what_is_captured", lambda: None)
+    return dict(yaml.safe_load(command))
+
+
 def test_a_type_goes_on_as_long_as_the_values_fit(
     make_project: Callable[..., Project], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -685,16 +698,10 @@ def test_a_type_goes_on_as_long_as_the_values_fit(
     log.land(target)
     message = target.project.dbt("run").messages["dbo_prices_ct"].message
     assert "the value 7.7525 of the after image does not fit decimal(9,2), which the so" in message
-    (command,) = shlex.split(message.split("enable_table.py ")[1])[:1]
-    arguments = yaml.safe_load(command.rstrip(","))
+    arguments = run_printed_command(target, message, monkeypatch)
     assert {name: arguments.get(name) for name in gated} == gated
     assert arguments["captured_column_list"] == ["id", "price"]
     assert "which lists it in cdc_capture_instances of dbt_project.yml" in message
-    monkeypatch.syspath_prepend(str(PACKAGE / "scripts"))
-    monkeypatch.chdir(target.project.folder)
-    monkeypatch.setattr(sys, "argv", ["enable_table.py", command.rstrip(","), "--profiles-dir=."])
-    assert importlib.import_module("enable_table").main() == 0
-    monkeypatch.setattr(target.project, "_list_what_is_captured", lambda: None)
     target.run()
     assert len(target.changes(prices)) == 3
     roles = target.sql("select role_name, index_name from {schema}.change_tables")
@@ -705,6 +712,99 @@ def test_a_type_goes_on_as_long_as_the_values_fit(
     new = replace(prices, capture_instance="dbo_prices_2",
                   columns=(("id", "int"), ("price", "decimal(9,4)")))  # fmt: skip
     assert [row.values[1] for row in target.changes(new)] == [Decimal("7.75"), Decimal("7.7525")]
+
+
+def test_the_printed_command_is_the_way_out(
+    make_project: Callable[..., Project], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a key that was dropped, of one that lost a column, and of a table with a new name: the
+    new instance goes on where the old one ends."""
+    columns = (("id", "int"), ("code", "int"))
+    old = [
+        CaptureInstance("dbo", name, f"dbo_{name}", columns, key)
+        for name, key in (("orders", KEY), ("items", ("id", "code")), ("bills", KEY))
+    ]
+    new = [
+        replace(old[0], capture_instance="dbo_orders_2"),
+        CaptureInstance("dbo", "items", "dbo_items_2", columns[:1], KEY),
+        CaptureInstance(
+            "dbo", "invoices", "dbo_bills_2", (("id", "bigint"), ("code", "bigint")), KEY
+        ),
+    ]
+    target, log = Capture(make_project, old), Log()
+    shape = {"id": "int", "code": "int"}
+    log.commit(*(("INSERT", i.source_name, {"id": 1, "code": 1}) for i in old))
+    log.land(target)
+    target.run()
+    borders = [
+        log.ddl("orders", "alter table orders drop primary key", shape),
+        log.ddl("items", "alter table items drop column code", {"id": "int"}),
+        log.ddl("bills", "alter table bills rename to invoices", shape),
+    ]
+    log.commit(*(("INSERT", i.source_name, {"id": 2, "code": 2}) for i in (new[0], new[2])))
+    log.commit(("INSERT", "items", {"id": 2}))
+    log.land(target)
+    result = target.project.dbt("run")
+    for instance, number in zip(old, (22979, 22983, 22931), strict=True):
+        message = result.messages[f"{instance.capture_instance}_ct"].message
+        assert f"CDC {number}: " in message
+        run_printed_command(target, message, monkeypatch)
+    target.run()
+    found = ends(target)
+    for before, after, border in zip(old, new, borders, strict=True):
+        last = int_to_lsn(lsn_to_int(border) - 1)
+        assert found[before.capture_instance][1] == last
+        assert found[after.capture_instance] == (border, log.end)
+        check(target, log, before, end=last)
+        check(target, log, after, start=last)
+
+
+def test_columns_are_those_of_committed_ddl(make_project: Callable[..., Project]) -> None:
+    """Not of a transaction that was rolled back, is open, or did not end: its id came back."""
+    target, log = Capture(make_project, [NOTES]), Log()
+    for name in ("items", "later"):
+        log.ddl(name, "create", {"id": "int", "a": "int"})
+        log.commit(("DDL", name, ("alter", {"id": "int", "b": "int"})))
+        for tran_id, end in (("undone", "ROLLBACK"), ("lost", None), ("lost", "COMMIT")):
+            log.write("BEGIN", tran_id)
+            if end != "COMMIT":
+                log.ddl(name, "alter", {"id": "int"}, tran_id=tran_id)
+            if end:
+                log.write(end, tran_id)
+    log.commit(("DDL", "later", ("alter", {"id": "int", "c": "int"})))
+    log.write("BEGIN", "open")
+    log.ddl("later", "alter", {"id": "int"}, tran_id="open")
+    log.land(target)
+    target.run()
+    for name, column in {"items": "b", "later": "c"}.items():
+        asked = operation(target, "enable_table", source_schema="dbo", source_name=name)
+        assert asked.success, asked.output
+        assert re.findall(r"\{name: (\w+), data_type", asked.printed) == ["id", column]
+
+
+def test_old_ddl_stops_neither_a_first_run_nor_a_late_instance(
+    make_project: Callable[..., Project],
+) -> None:
+    """The log begins before the table had its key, and lost and renamed it for a while."""
+    first = replace(OLD, columns=OLD_COLUMNS[:2])
+    late = replace(first, capture_instance="orders_late")
+    target, log = Capture(make_project, [first]), Log()
+    shape = {"id": "int", "customer": "nvarchar(50)"}
+    log.ddl("orders", "create table orders (customer nvarchar(50))", {"customer": "nvarchar(50)"})
+    log.ddl("orders", "alter table orders add id int", shape)
+    log.ddl("orders", "alter table orders drop constraint orders_pkey", shape)
+    log.ddl("orders", "alter table orders rename to old", shape)
+    log.commit(("INSERT", "orders", {"id": 1, "customer": "c1"}))
+    log.land(target)
+    target.run()
+    put_models(target, [late], capture_from="log_start")
+    log.commit(("INSERT", "orders", {"id": 2, "customer": "c2"}))
+    log.land(target)
+    target.run()
+    for instance in (first, late):
+        check(target, log, instance)
+        assert len(history(target, instance.capture_instance)) == 4
+        assert ends(target)[instance.capture_instance] == (log.records[0].lsn, log.end)
 
 
 # A column's type in the source before and after; of the change table before and after.
