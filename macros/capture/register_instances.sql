@@ -96,7 +96,8 @@
 {% macro _take_registered(instance, registered) %}
     {% set columns = [] %}
     {% for column in registered.columns %}
-        {% do columns.append(dict(instance.columns[loop.index0], data_type=column.column_type)) %}
+        {% set given = instance.columns[loop.index0] %}
+        {% do columns.append(dict(given, data_type=column.column_type, given_type=given.data_type | lower)) %}
     {% endfor %}
     {% do instance.update(registered=registered, columns=columns) %}
 {% endmacro %}

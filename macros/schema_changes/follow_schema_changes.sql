@@ -2,7 +2,7 @@
     Each statement can be repeated: what was done already is not done twice. What an instance cannot
     follow is raised by its own model, so that the others go on. -#}
 {% macro _follow_schema_changes(plans) %}
-    {% for name, plan in plans.items() if plan.history or plan.problem %}
+    {% for name, plan in plans.items() if plan.history or plan.problem or plan.is_widened %}
         {% set instance = dbt_cdc._capture_instances()[name] %}
         {% do dbt_cdc._tell_of_outgrown_columns(instance, plan) %}
         {% do dbt_cdc._widen_columns(instance, plan) %}

@@ -29,7 +29,18 @@
             {% do plan.update(is_dropped=effect.is_dropped) %}
         {% endif %}
     {% endfor %}
+    {% do dbt_cdc._widen_as_given(instance, plan) %}
     {% do return(plan) %}
+{% endmacro %}
+
+
+{#- A log without DDL does not tell that a type has changed: then the YAML does. -#}
+{% macro _widen_as_given(instance, plan) %}
+    {% for column in instance.columns or [] if column.given_type
+        and dbt_cdc._widens_to(plan.columns[column.name].type, column.given_type) %}
+        {% do plan.columns[column.name].update(type=column.given_type) %}
+        {% do plan.update(is_widened=true) %}
+    {% endfor %}
 {% endmacro %}
 
 
@@ -175,11 +186,27 @@
 {% endmacro %}
 
 
+{#- The same where the log has no DDL that tells: the columns that another instance of the table has with such a
+    type. -#}
+{% macro _wider_elsewhere(instance, plan) %}
+    {% set wider = {} %}
+    {% for other in dbt_cdc._capture_instances().values()
+        if other.name != instance.name and dbt_cdc._source_of(other) == dbt_cdc._source_of(instance) %}
+        {% for column in other.columns if column.name in plan.columns
+            and not plan.columns[column.name].source_type
+            and not dbt_cdc._holds_type(plan.columns[column.name].type, column.data_type | lower) %}
+            {% do wider.update({column.name: column.data_type | lower}) %}
+        {% endfor %}
+    {% endfor %}
+    {% do return(wider) %}
+{% endmacro %}
+
+
 {#- What stops an instance whose table has another one, which can take over: the first commit of the window
     with a value that an outgrown column does not hold. -#}
 {% macro _problem_of_values(instance, plan, window) %}
     {% set window = dbt_cdc._instance_window(instance, window) %}
-    {% set outgrown = dbt_cdc._outgrown_columns(plan) %}
+    {% set outgrown = dict(dbt_cdc._outgrown_columns(plan), **dbt_cdc._wider_elsewhere(instance, plan)) %}
     {% if not outgrown or not dbt_cdc._is_touched(instance, window)
         or dbt_cdc._instances_of([dbt_cdc._source_of(instance)]) | length < 2 %}
         {% do return(none) %}

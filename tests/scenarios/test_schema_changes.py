@@ -861,6 +861,40 @@ def test_each_change_of_type(make_project: Callable[..., Project]) -> None:
     assert first == second
 
 
+def test_types_that_no_ddl_tells(make_project: Callable[..., Project]) -> None:
+    """The YAML names one that the table can widen to; else a second instance has the new one."""
+    first = CaptureInstance(
+        "dbo", "sums", "dbo_sums", (("id", "int"), ("n", "int"), ("price", "decimal(9,2)")), KEY
+    )
+    target, log = Capture(make_project, [first]), Log()
+    log.commit(("INSERT", "sums", {"id": 1, "n": 1, "price": "1.25"}))
+    log.land(target)
+    target.run()
+    log.commit(("INSERT", "sums", {"id": 2, "n": 3000000000, "price": "1.25"}))
+    log.land(target)
+    failed = target.project.dbt("run").messages["dbo_sums_ct"].message
+    assert "column n" in failed and "or which type it has by now (data_type)" in failed
+    wide = replace(first, columns=(("id", "int"), ("n", "bigint"), ("price", "decimal(9,2)")))
+    target.project.write("models/instances.yml", instance_yaml([wide]))
+    target.run()
+    assert types(target, "dbo_sums")["n"] == "bigint"
+    assert [row.values[1] for row in target.changes(wide)] == [1, 3000000000]
+
+    border = log.commit(("INSERT", "sums", {"id": 3, "n": 3, "price": "1.2525"}))
+    log.land(target)
+    assert "column price" in target.project.dbt("run").messages["dbo_sums_ct"].message
+    second = replace(wide, capture_instance="dbo_sums_2",
+                     columns=(*wide.columns[:2], ("price", "decimal(9,4)")))  # fmt: skip
+    target.project.write("models/instances.yml", instance_yaml([wide, second]))
+    target.project.write("models/dbo_sums_2_ct.sql", "{{ dbt_cdc.change_table() }}")
+    target.run()
+    found = ends(target)
+    assert found["dbo_sums"][1] == int_to_lsn(lsn_to_int(border) - 1)
+    assert found["dbo_sums_2"][0] == border
+    assert [row.values[2] for row in target.changes(second)] == [Decimal("1.2525")]
+    assert len(target.changes(wide)) == 2
+
+
 def ddl_window(log: Log) -> None:
     """A type that widens, a change that one of two instances cannot follow, a TRUNCATE."""
     shape = {**SHAPE, "customer": "nvarchar(200)"}
