@@ -113,16 +113,11 @@
     has, and the window is published without the rest of it. Else `problem` stays, and its model raises
     it. -#}
 {% macro _enter_instance_state(instance, plan, plans) %}
-    {% set assignments = [] %}
-    {% if plan.is_dropped is not none and plan.is_dropped != instance.registered.has_drop_pending %}
-        {% do assignments.append('has_drop_pending = ' ~ plan.is_dropped | lower) %}
-    {% endif %}
     {% if plan.problem and dbt_cdc._successor_of(instance, plan.problem, plans) %}
-        {% do assignments.append("end_lsn = '" ~ plan.problem.lsn ~ "'") %}
+        {% do dbt_cdc._update_metadata('change_tables', instance, ["end_lsn = '" ~ plan.problem.lsn ~ "'"]) %}
         {% do instance.registered.update(end_lsn=plan.problem.lsn) %}
         {% do plan.update(problem=none) %}
     {% endif %}
-    {% do dbt_cdc._update_metadata('change_tables', instance, assignments) %}
 {% endmacro %}
 
 

@@ -1,21 +1,26 @@
 {#- What a publication does to the ends of validity intervals besides moving the high end. -#}
 
-{#- A TRUNCATE removes rows without a record of each, so no window may span it: the low ends of the
-    table's instances rise to the LSN after it. -#}
-{% macro _raise_truncated_low_ends() %}
-    {% for name, plan in dbt_cdc._invocation_cache().get('plans', {}).items() if plan.truncated_lsn %}
-        {% set instance = dbt_cdc._capture_instances()[name] %}
-        {% set low_end = dbt_cdc.increment_lsn(plan.truncated_lsn) %}
-        {% do run_query(
-            'update ' ~ dbt_cdc._state_relation('change_tables') ~ " set start_lsn = '" ~ low_end
-            ~ "', lost_lsn = '" ~ plan.truncated_lsn
-            ~ "' where object_id = " ~ dbt_cdc._object_id(instance.name ~ '_ct')
-            ~ " and start_lsn < '" ~ low_end ~ "'"
-        ) %}
-        {% do dbt_cdc._log_line(
-            instance.table ~ ' was truncated: windows of ' ~ instance.name ~ ' start at ' ~ low_end
-            ~ ' or later; consumers start over from the table as it was then'
-        ) %}
+{#- A TRUNCATE, or a table that is dropped and made again, removes rows without a record of each, so no window
+    may span it: the low ends of the table's instances rise to the LSN after it. That a table is dropped, or no
+    longer, is entered in the same statement: until then each command makes the same plan. -#}
+{% macro _raise_emptied_low_ends() %}
+    {% for name, plan in dbt_cdc._invocation_cache().get('plans', {}).items() %}
+        {% set instance, assignments = dbt_cdc._capture_instances()[name], [] %}
+        {% if plan.emptied_lsn %}
+            {% set low_end = dbt_cdc.increment_lsn(plan.emptied_lsn) %}
+            {% do assignments.extend([
+                "start_lsn = greatest(start_lsn, '" ~ low_end ~ "')",
+                "lost_lsn = greatest(lost_lsn, '" ~ plan.emptied_lsn ~ "')",
+            ]) %}
+            {% do dbt_cdc._log_line(
+                instance.table ~ ' was ' ~ plan.emptied_by ~ ': windows of ' ~ instance.name ~ ' start at '
+                ~ low_end ~ ' or later; consumers start over from the table as it was then'
+            ) %}
+        {% endif %}
+        {% if plan.is_dropped is not none and plan.is_dropped != instance.registered.has_drop_pending %}
+            {% do assignments.append('has_drop_pending = ' ~ plan.is_dropped | lower) %}
+        {% endif %}
+        {% do dbt_cdc._update_metadata('change_tables', instance, assignments) %}
     {% endfor %}
 {% endmacro %}
 

@@ -12,20 +12,23 @@ from .log import LogRecord, int_to_lsn, lsn_to_int
 
 @dataclass(frozen=True)
 class SchemaChange:
-    """A committed DDL or TRUNCATE record of one table."""
+    """A committed DDL or TRUNCATE record of one table; a DDL without columns drops it."""
 
     commit_lsn: str
     lsn: str
     operation: str
     ddl_command: str | None
     time: datetime | None
+    columns: str | None
 
 
 def schema_changes(records: Iterable[LogRecord], instance: CaptureInstance) -> list[SchemaChange]:
     """The committed schema changes of the instance's table, in commit order."""
     source = instance.source_schema, instance.source_name
     return [
-        SchemaChange(t.commit_lsn or "", r.lsn, r.operation, r.ddl_command, r.record_time)
+        SchemaChange(
+            t.commit_lsn or "", r.lsn, r.operation, r.ddl_command, r.record_time, r.after_image
+        )
         for t in transactions(records)
         for r in t.records
         if r.operation in ("DDL", "TRUNCATE") and (r.source_schema, r.source_name) == source
@@ -33,10 +36,12 @@ def schema_changes(records: Iterable[LogRecord], instance: CaptureInstance) -> l
 
 
 def low_end(records: Iterable[LogRecord], instance: CaptureInstance, start_lsn: str) -> str:
-    """The low end of an instance that starts at `start_lsn`: no window spans a TRUNCATE."""
-    truncated = [
-        int_to_lsn(lsn_to_int(change.commit_lsn) + 1)
-        for change in schema_changes(records, instance)
-        if change.operation == "TRUNCATE"
-    ]
-    return max([start_lsn, *truncated])
+    """The low end of an instance that starts at `start_lsn`: no window spans a TRUNCATE, or the
+    CREATE of a table that was dropped."""
+    low, is_dropped = start_lsn, False
+    for change in schema_changes(records, instance):
+        if change.operation == "TRUNCATE" or (is_dropped and change.columns):
+            low = max(low, int_to_lsn(lsn_to_int(change.commit_lsn) + 1))
+        if change.operation == "DDL":
+            is_dropped = change.columns is None
+    return low

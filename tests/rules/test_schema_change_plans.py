@@ -232,7 +232,7 @@ def test_changes_follow_each_other(shop: Shop) -> None:
     ]
     (plan,) = plans(shop, (registered(("k", "int", "int")), changes))
     assert plan["columns"] == {"k": {"type": "decimal(20,0)", "source_type": "text"}}
-    assert plan["truncated_lsn"] == "0x2"
+    assert (plan["emptied_lsn"], plan["emptied_by"]) == ("0x2", "truncated")
     assert [(c["commit_lsn"], c["is_update"]) for c in plan["history"]] == [
         ("0x1", True), ("0x2", False), ("0x3", True), ("0x4", True), ("0x5", False),
     ]  # fmt: skip
@@ -243,8 +243,17 @@ def test_changes_follow_each_other(shop: Shop) -> None:
 def test_a_dropped_table_is_pending_until_it_comes_back(shop: Shop) -> None:
     known = registered(("k", "int", "int"))
     gone, back = change("0x1", is_dropped=True), change("0x2", columns=listed(k="int"))
-    found = plans(shop, (known, [gone]), (known, [gone, back]), (known, []))
-    assert [plan["is_dropped"] for plan in found] == [True, False, None]
+    other = change("0x3", ddl_command="grant select on t to r", is_dropped=None)
+    again = change("0x4", is_dropped=True)
+    pending = {**known, "has_drop_pending": True}
+    found = plans(
+        shop, (known, [gone]), (known, [gone, other]), (known, [gone, back, other]), (known, []),
+        (pending, [back, other, again]), (pending, [other]), (known, [back]),
+    )  # fmt: skip
+    assert [plan["is_dropped"] for plan in found] == [True, True, False, None, True, None, False]
+    lsns = [plan["emptied_lsn"] for plan in found]
+    assert lsns == [None, None, "0x2", None, "0x2", None, None]
+    assert found[2]["emptied_by"] == "dropped and made again"
 
 
 TYPES = [

@@ -759,6 +759,53 @@ def test_the_printed_command_is_the_way_out(
         check(target, log, after, start=last)
 
 
+def test_a_table_that_is_made_again_starts_anew(make_project: Callable[..., Project]) -> None:
+    """As a truncated one; what was captured can be read until then. A replica starts over."""
+    replica = (
+        "{{ config(materialized='replica') }} select * from {{ dbt_cdc.new_changes('dbo_notes') }}"
+    )
+    target, log = Capture(make_project, [NOTES], models={"now.sql": replica}), Log()
+    shape = {"id": "int", "text": "nvarchar(max)"}
+
+    def state() -> tuple[str, bool]:
+        (row,) = target.sql("select start_lsn, has_drop_pending from {schema}.change_tables")
+        assert ends(target)["dbo_notes"][0] == row[0]
+        return tuple(row)
+
+    log.ddl("notes", "CREATE TABLE notes", shape)
+    log.commit(("INSERT", "notes", {"id": 1, "text": "one"}))
+    log.ddl("notes", "DROP TABLE notes", None)
+    log.commit(("INSERT", "others", {"id": 1}))
+    log.land(target)
+    target.run()
+    first = log.records[0].lsn
+    assert state() == (first, True)
+    assert [row.id for row in target.sql("select id from {schema}.now")] == [1]
+
+    log.ddl("notes", "CREATE TABLE notes", shape)
+    log.commit(("INSERT", "notes", {"id": 2, "text": "two"}))
+    log.land(target)
+    result = target.project.dbt("run")
+    assert "dbo.notes was dropped and made again: windows of dbo_notes start at" in result.output
+    assert "CDC 313: now has consumed up to" in result.messages["now"].message
+    assert state() == (low_end(log.records, NOTES, first), False)
+    reset = operation(target, "reset_consumer", consumer="now", dry_run=False)
+    assert reset.success, reset.output
+    target.run()
+    assert [row.id for row in target.sql("select id from {schema}.now")] == [2]
+
+    log.commit(("INSERT", "notes", {"id": 3, "text": "three"}))
+    log.ddl("notes", "DROP TABLE notes", None)
+    log.ddl("notes", "CREATE TABLE notes", shape)
+    log.commit(("INSERT", "notes", {"id": 4, "text": "four"}))
+    log.ddl("notes", "DROP TABLE notes", None)
+    log.commit(("INSERT", "others", {"id": 2}))
+    log.land(target)
+    target.project.dbt("run")
+    assert state() == (low_end(log.records, NOTES, first), True)
+    check(target, log, NOTES)
+
+
 def test_columns_are_those_of_committed_ddl(make_project: Callable[..., Project]) -> None:
     """Not of a transaction that was rolled back, is open, or did not end: its id came back."""
     target, log = Capture(make_project, [NOTES]), Log()
