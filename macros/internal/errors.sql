@@ -25,7 +25,7 @@
 {% macro _bad_record_advice() %}
     {% do return(
         'nothing of this scan is published; correct the record in the log, or say how the column is '
-        ~ 'encoded (source_type), then run again'
+        ~ 'encoded (source_type) or which type it has by now (data_type), then run again'
     ) %}
 {% endmacro %}
 

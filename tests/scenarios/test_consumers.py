@@ -529,7 +529,7 @@ def test_what_follows_an_edited_change_table(make_project: Callable[..., Project
             "items.sql": replica("dbo_items"), "then.sql": versions("dbo_items"), "open.sql": OPEN,
             "seen_v1.sql": replica("dbo_items"), "seen_v2.sql": replica("dbo_items"),
             "seen.yml": json.dumps(VERSIONED),
-            "dbo_items_ct.sql": "select * from {{ dbt_cdc.change_table() }}"
+            "dbo_items_ct.sql": "select * from ({{ dbt_cdc.change_table() }})"
             " where `__$operation` <> 3",
         },
         vars={"cdc_persistent_functions": False},
@@ -543,7 +543,7 @@ def test_what_follows_an_edited_change_table(make_project: Callable[..., Project
              {"name": "tag", "type": "varchar(9)"}]  # fmt: skip
     capturing.land([
         LogRecord(writer._next(), None, "DDL", START, "dbo", "items", after_image=json.dumps(names),
-                  ddl_command="ALTER TABLE dbo.items ALTER COLUMN name varchar(20)")
+                  ddl_command=None)
     ])  # fmt: skip
     wide = {"id": 1, "name": "one and only", "tag": "shut down"}
     capturing.land(writer.commit("items", "UPDATE", before=first, after=wide))
