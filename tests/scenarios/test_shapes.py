@@ -623,12 +623,12 @@ def test_late_instances(make_project: Callable[..., Project], after_a_death: boo
     window(3)
     target.run()
     check(target, log, [T, late])
-    edited = instance("u", {"id": "bigint"}, "id")
+    edited = instance("u", {"id": "smallint"}, "id")
     target.project.write("models/dbo_u.yml", instance_yaml([edited], capture_from="log_start"))
     window(4)
     result = target.project.dbt("run")
     assert not result.success
-    for part in ("CDC 22930", "dbo_u", "id int", "id bigint"):
+    for part in ("CDC 22930", "dbo_u", "id int", "id smallint"):
         assert part in result.output
     assert high_end(target) < commits[-1]
     target.project.write("models/dbo_u.yml", instance_yaml([late], capture_from="log_start"))
