@@ -57,11 +57,11 @@ def find_pause(data: Data, longest: int | None) -> tuple[list[Data], list[Data]]
     """That no scan has run for too long, as a problem; or, where `longest` does not say how long
     that is, for half of it, as a delay."""
     last = max((row["end_time"] or row["start_time"] for row in scans(data)), default=None)
-    if not last:
+    if not last and data["tables"]:
         text = "No scan is on record: none has run for as long as sessions are kept."
-        return [trouble(f"{text} Does the capture job run?", "jobs.md")] if data[
-            "tables"
-        ] else [], []
+        return [trouble(f"{text} Does the capture job run?", "jobs.md")], []
+    if not last:
+        return [], []
     allowed, why = (longest, "--max-minutes") if longest else longest_pause(data)
     pause = (at(data["made"]) - at(last)).total_seconds()
     text = f"No scan has run since {short(last)}, {since(data, last)}"

@@ -39,7 +39,7 @@
 
 
 {% macro _consumer_node(name) %}
-    {% for node in graph.nodes.values() 
+    {% for node in graph.nodes.values()
         if node.resource_type == 'model' and dbt_cdc._consumer_name(node) == name %}
         {% do return(node) %}
     {% endfor %}

@@ -12,8 +12,9 @@
         {% set found = dbt_cdc._registered_of_table(
             known, source_schema, source_name, capture_instance | trim) %}
         {% set left = known.values() | reject('in', found) | map(attribute='role_name') | list %}
+        {% set bookmarks = dbt_cdc._bookmarks() %}
         {% for registered in found %}
-            {% do dbt_cdc._report_disabling(registered, dry_run) %}
+            {% do dbt_cdc._report_disabling(registered, bookmarks, dry_run) %}
             {% if not dry_run %}
                 {% do dbt_cdc._revoke_from_role(registered.role_name, [], left) %}
                 {% do dbt_cdc._drop_instance(registered) %}
@@ -49,7 +50,7 @@
 {% endmacro %}
 
 
-{% macro _report_disabling(registered, dry_run) %}
+{% macro _report_disabling(registered, bookmarks, dry_run) %}
     {% set verb = 'would remove ' if dry_run else 'removing ' %}
     {% set relation = dbt_cdc._change_table_of(registered.capture_instance) %}
     {% do log(
@@ -58,7 +59,7 @@
         ~ dbt_cdc._functions_of(registered.capture_instance) | join(', ') ~ '), its metadata rows', info=true
     ) %}
     {% set readers = [] %}
-    {% for name, bookmarks in dbt_cdc._bookmarks().items() if registered.capture_instance | lower in bookmarks %}
+    {% for name, consumed in bookmarks.items() if registered.capture_instance | lower in consumed %}
         {% do readers.append(name) %}
     {% endfor %}
     {% do log(

@@ -3,14 +3,19 @@
 
 {#- Any spelling of a name in a statement, with or without its schema, as a regular expression. -#}
 {% macro _identifier_pattern() %}
-    {% set part = '(?:"[^"]+"|`[^`]+`|\\[[^\\]]+\\]|[^\\s,;().]+)' %}
+    {% set part = '(?:' ~ dbt_cdc._quoted_pattern() ~ '|[^\\s,;().]+)' %}
     {% do return(part ~ '(?:\\.' ~ part ~ ')*') %}
+{% endmacro %}
+
+
+{% macro _quoted_pattern() %}
+    {% do return('"[^"]+"|`[^`]+`|\\[[^\\]]+\\]') %}
 {% endmacro %}
 
 
 {#- The last part of a name, without its quotes. -#}
 {% macro _bare_identifier(text) %}
-    {% set name = modules.re.findall('"[^"]+"|`[^`]+`|\\[[^\\]]+\\]|[^.]+', text)[-1] %}
+    {% set name = modules.re.findall(dbt_cdc._quoted_pattern() ~ '|[^.]+', text)[-1] %}
     {% do return(name[1:-1] if name[0] in '"`[' else name) %}
 {% endmacro %}
 

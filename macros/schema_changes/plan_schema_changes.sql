@@ -194,8 +194,7 @@
     type. -#}
 {% macro _wider_elsewhere(instance, plan) %}
     {% set wider = {} %}
-    {% for other in dbt_cdc._capture_instances().values()
-        if other.name != instance.name and dbt_cdc._source_of(other) == dbt_cdc._source_of(instance) %}
+    {% for other in dbt_cdc._instances_of([dbt_cdc._source_of(instance)]) if other.name != instance.name %}
         {% for column in other.columns if column.name in plan.columns
             and not plan.columns[column.name].source_type
             and not dbt_cdc._holds_type(plan.columns[column.name].type, column.data_type | lower) %}
