@@ -1,6 +1,6 @@
 """Writes docs/reference.md out of the YAML of macros and models, the heads of data tests and
-materializations, and examples.yml; with --check it only says whether the page is as it would be
-written."""
+materializations, and examples.yml, and what docs/settings.md has out of settings.yml; with --check
+it only says whether the pages are as they would be written."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ import yaml
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "reference.md"
+SETTINGS_PAGE = ROOT / "docs" / "settings.md"
 EXAMPLES = yaml.safe_load((ROOT / "scripts" / "examples.yml").read_text(encoding="utf-8"))
+SETTINGS = yaml.safe_load((ROOT / "scripts" / "settings.yml").read_text(encoding="utf-8"))
 HEAD = """# Reference
 
 Every public macro, run-operation, materialization, data test and table, as the package's own YAML
@@ -35,7 +37,9 @@ STORIES = {
     "two-clients.md#a-client-that-comes-back-too-late": "two clients, after the cleanup",
     "instances.md#when-the-source-changes": "a table that changes",
     "log.md#what-waits": "a log that waits",
+    "#enable_db": "a project that has never run",
     "#change_job": "a shop whose retention was changed",
+    "jobs.md#the-agent": "a shop with an agent",
 }
 TITLES = {
     "log": "The log", "capture": "Capture", "query": "Queries", "lsn": "LSNs and times",
@@ -84,7 +88,7 @@ def cell(text: Any) -> str:
 
 def example(name: str) -> str:
     """A call and its result, or where there is one."""
-    found = EXAMPLES.get(name, {})
+    found = EXAMPLES.get(name) or SETTINGS.get(name, {})
     if "call" not in found:
         return f"Example: {found['instead']}\n" if found else ""
     language = "" if found["call"].startswith("dbt ") else "sql"
@@ -94,7 +98,7 @@ def example(name: str) -> str:
         model = path.read_text(encoding="utf-8").strip()
         text += f", the model {found['model']}:\n\n```sql\n{model}\n```\n\nof which"
     else:
-        text += ":"
+        text += f": {found['given']}." if "given" in found else ":"
     text += f"\n\n```{language}\n{found['call'].strip()}\n```\n\n"
     text += f"gives\n\n```\n{found['result'].strip()}\n```\n"
     if "function" in found:
@@ -131,6 +135,14 @@ def heads(folder: str, pattern: str) -> Iterator[tuple[str, str, str]]:
             yield name, call, line(comment)
 
 
+def own_models(materialization: str) -> str:
+    """The tables and views below that it makes."""
+    signs = (f"materialized='{materialization}'", f"dbt_cdc.{materialization}(")
+    files = sorted((ROOT / "models" / "metadata").glob("*.sql"))
+    texts = {path.stem: path.read_text(encoding="utf-8") for path in files}
+    return ", ".join(f"[{n}](#{n})" for n, text in texts.items() if any(s in text for s in signs))
+
+
 def page() -> str:
     """The text of the page."""
     lines = [HEAD, *macros(), "## Materializations\n"]
@@ -139,9 +151,7 @@ def page() -> str:
         if "model" in EXAMPLES.get(name, {}):
             shown.append(f"### {name}\n\n{comment}\n\n{example(name)}")
         else:
-            whose = (
-                f"models with [{name}](#{name})" if name in EXAMPLES else "the package's own models"
-            )
+            whose = f"models with [{name}](#{name})" if name in EXAMPLES else own_models(name)
             lines.append(f"* `{name}`, of {whose}: {comment}")
     lines += ["", *shown]
     lines.append("## Data tests\n")
@@ -162,10 +172,30 @@ def page() -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
+def settings_page() -> str:
+    """The page of settings, with its tables and examples written anew."""
+    text = SETTINGS_PAGE.read_text(encoding="utf-8")
+    for kind in ("settings", "variables"):
+        names = [name for name in SETTINGS if name.startswith("cdc_") == (kind == "variables")]
+        rows = [f"| {kind.removesuffix('s')} | default | meaning |", "|---|---|---|"]
+        for name in names:
+            what = SETTINGS[name]
+            of = ", of a column" if "of_column" in what else ""
+            rows.append(f"| `{name}`{of} | {cell(what['default'])} | {cell(what['meaning'])} |")
+        shown = [f"### {name}\n\n{example(name)}" for name in names]
+        for what, written in ((kind, "\n".join(rows)), (f"examples of {kind}", "\n".join(shown))):
+            start, end = f"<!-- {what} -->\n", "\n<!-- end -->"
+            before, _, rest = text.partition(start)
+            text = before + start + written.rstrip() + end + rest.partition("<!-- end -->")[2]
+    return text
+
+
 if __name__ == "__main__":
-    if "--check" not in sys.argv:
-        PAGE.write_text(page(), encoding="utf-8")
-    elif page() != PAGE.read_text(encoding="utf-8"):
-        sys.exit(
-            "docs/reference.md is not what the YAML says: run .venv/bin/python scripts/reference.py"
-        )
+    for path, text in ((PAGE, page()), (SETTINGS_PAGE, settings_page())):
+        if "--check" not in sys.argv:
+            path.write_text(text, encoding="utf-8")
+        elif text != path.read_text(encoding="utf-8"):
+            sys.exit(
+                f"docs/{path.name} is not what the YAML says: run "
+                ".venv/bin/python scripts/reference.py"
+            )

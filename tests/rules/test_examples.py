@@ -1,5 +1,5 @@
 """scripts/examples.yml has each macro, run-operation, materialization, data test and
-table, or says why not."""
+table, or says why not; scripts/settings.yml has each setting and variable."""
 
 from __future__ import annotations
 
@@ -19,3 +19,14 @@ def test_every_entry_of_the_reference_has_an_example_or_a_reason() -> None:
             assert name in example["call"], name
     reasons = [name for name, example in examples.items() if "instead" in example]
     assert len(reasons) <= 1
+
+
+def test_every_setting_and_variable_has_an_example() -> None:
+    """A given one that is no story of another page is told by test_settings.py."""
+    settings = yaml.safe_load((PACKAGE / "scripts" / "settings.yml").read_text(encoding="utf-8"))
+    page = (PACKAGE / "docs" / "settings.md").read_text(encoding="utf-8")
+    assert list(settings) == re.findall(r"^### (\w+)$", page, re.M)
+    for name, example in settings.items():
+        assert example["call"] and example["result"], name
+        if name.startswith("cdc_"):
+            assert name in example["call"], name

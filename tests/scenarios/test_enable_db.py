@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from capturing import Capture
+from examples import Examples
 from harness import DbtResult, Project
 from reference.capture import CaptureInstance
 from reference.change_tracking import TrackedTable
@@ -50,6 +51,10 @@ def empty(make_project: Callable[..., Project]) -> Capture:
     )  # fmt: skip
     capture.land(LOG)
     return capture
+
+
+def test_the_example_of_the_reference(empty: Capture) -> None:
+    Examples.of_project(empty.project, "#enable_db").check()
 
 
 def test_enable_db(empty: Capture) -> None:

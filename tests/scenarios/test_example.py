@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from capturing import plain_values
 from dbt.cli.main import dbtRunner
-from examples import Examples
+from examples import FILE, SETTINGS, Examples
 from harness import PACKAGE
 from pyspark.sql import SparkSession
 from reference.apply import State
@@ -73,9 +73,13 @@ def test_two_batches_are_captured_and_the_unit_test_passes(
     retention = ["--args", "{job_type: cleanup, retention: 10080}"]
     assert dbtRunner().invoke(["run-operation", "change_job", *retention, *options]).success
     Examples(spark, SCHEMA, options, of="#change_job").check()
+    agent = ["--args", "{note: runs}"]  # what it says of itself
+    assert dbtRunner().invoke(["run-operation", "_note_agent", *agent, *options]).success
+    Examples(spark, SCHEMA, options, of="jobs.md#the-agent").check()
     land_a_part(landing)
     assert dbtRunner().invoke(["run", *options, "--select", "+shop_log"]).success
-    Examples(spark, SCHEMA, options, of="log.md#what-waits").check()
+    for file in (FILE, SETTINGS):
+        Examples(spark, SCHEMA, options, of="log.md#what-waits", file=file).check()
 
 
 def land_a_part(landing: Path) -> None:
