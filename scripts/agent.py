@@ -118,7 +118,7 @@ class Agent:
     def _pause(self) -> float:
         if self.failures:
             step = max(1, (self.capture or {}).get("pollinginterval") or 0)
-            return min(LONGEST_PAUSE, step * 2.0**self.failures)
+            return min(LONGEST_PAUSE, step * 2.0 ** min(self.failures, 10))
         return self.capture["pollinginterval"] if self.capture else IDLE_POLL
 
     def _state(self) -> Any:

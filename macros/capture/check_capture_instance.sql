@@ -25,6 +25,12 @@
             'computed columns are NULL in change tables; choose another unique index'
         ) %}
     {% endfor %}
+    {% if instance.supports_net_changes is not boolean %}
+        {% do dbt_cdc.raise_cdc_error(
+            22963, who ~ " has meta.cdc.supports_net_changes: '" ~ instance.supports_net_changes ~ "'",
+            'it is true or false, without quotes'
+        ) %}
+    {% endif %}
     {% if instance.supports_net_changes and not instance.index_columns %}
         {% do dbt_cdc.raise_cdc_error(
             22939, who ~ ' supports_net_changes without a key',

@@ -47,6 +47,7 @@
     {%- if family == 'text' and data_type.startswith('char') -%} rtrim({{ read }})
     {%- elif family in ['string', 'text'] or data_type == dbt_cdc._parser_type(column) -%} {{ read }}
     {%- elif family == 'binary' -%} try_to_binary({{ read }}, 'base64')
+    {%- elif data_type == 'timestamp_ntz' -%} cast(try_cast({{ read }} as timestamp) as timestamp_ntz)
     {%- else -%} try_cast({{ read }} as {{ data_type }})
     {%- endif -%}
 {%- endmacro %}

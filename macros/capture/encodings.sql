@@ -59,7 +59,9 @@
     }.get(name, given) %}
     {% set encoding = dbt_cdc._encoding(source_type, column.name) if source_type else {'name': none} %}
     {% set is_binary = dbt_cdc._type_family(column.data_type) == 'binary' or encoding.name == 'binary' %}
-    {% if encoding.name == 'base64' %}
+    {#- A number in an integer column stays one, also where the source means a time by it. -#}
+    {% if encoding.name == 'base64'
+        or (encoding.name in ['date', 'timestamp'] and dbt_cdc._type_family(column.data_type) == 'integer') %}
         {% do return({'name': none}) %}
     {% endif %}
     {#- A schema calls hexadecimal binaries and decimals with a point strings, other binaries bytes. -#}

@@ -44,7 +44,7 @@
 {% macro _leave_open(window, captured) %}
     {% do run_query(
         'insert into ' ~ dbt_cdc._state_relation('scan_progress') ~ " select '" ~ window.to_lsn
-        ~ "', col1 from values ('" ~ captured | join("'), ('") ~ "')"
+        ~ "', explode(array(" ~ dbt_cdc._literals(captured | list) ~ '))'
     ) %}
     {% set missing = dbt_cdc._missing_captures(window) %}
     {% do dbt_cdc._log_line('the window up to ' ~ window.to_lsn ~ ' stays open: ' ~ (

@@ -1,12 +1,6 @@
 {#- The last commit that a new window may take in; none where the log holds no new commit. A DDL or
     TRUNCATE without a transaction commits itself. -#}
 {% macro _checked_log_end(found, scanned_lsn) %}
-    {% if found.time_zone not in ['UTC', 'Etc/UTC', 'GMT', 'Z', '+00:00', 'Etc/GMT'] %}
-        {% do dbt_cdc.raise_cdc_error(
-            22859, "the session's time zone is " ~ found.time_zone,
-            "set spark.sql.session.timeZone: 'UTC' in the profile: times are UTC"
-        ) %}
-    {% endif %}
     {% if found.malformed %}
         {% do dbt_cdc.raise_cdc_error(
             22859, 'bad log record of ' ~ found.malformed,
@@ -18,6 +12,16 @@
         {% do return(dbt_cdc._fetch(dbt_cdc._log_end_sql(scanned_lsn, most_commits))[0].log_end) %}
     {% endif %}
     {% do return(found.log_end) %}
+{% endmacro %}
+
+
+{% macro _check_time_zone(time_zone) %}
+    {% if time_zone not in ['UTC', 'Etc/UTC', 'GMT', 'Z', '+00:00', 'Etc/GMT'] %}
+        {% do dbt_cdc.raise_cdc_error(
+            22859, "the session's time zone is " ~ time_zone,
+            "set spark.sql.session.timeZone: 'UTC' in the profile: times are UTC"
+        ) %}
+    {% endif %}
 {% endmacro %}
 
 

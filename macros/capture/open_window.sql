@@ -68,6 +68,7 @@
     tables. -#}
 {% macro _find_work(scanned_lsn) %}
     {% set found = dbt_cdc._fetch(dbt_cdc._work_sql(scanned_lsn))[0] %}
+    {% do dbt_cdc._check_time_zone(found.time_zone) %}
     {% do return(dict(
         dbt_cdc._window_of(found, scanned_lsn),
         log_end=none if found.to_lsn else dbt_cdc._checked_log_end(found, scanned_lsn),
@@ -100,7 +101,7 @@
     ) as log_end
     {%- if load_cached_relation(jobs) is not none %}
     left join (
-        select maxtrans * maxscans as most_commits
+        select cast(maxtrans as bigint) * maxscans as most_commits
         from {{ jobs }}
         where job_type = 'capture' and not continuous
     ) as job on true

@@ -14,18 +14,18 @@
                 dbt_cdc._state_relation('syscommittab'), rows, 'commit_ts > ' ~ window.versions.base),
             dbt_cdc._read_tracking_sql(window.to_lsn)
         ) %}
-        {% do dbt_cdc._begin_after_truncates(window.versions.truncated) %}
+        {% do dbt_cdc._begin_anew(window.versions.emptied) %}
         {% do dbt_cdc._publish_tracking_versions(
             window.to_lsn,
             window.versions.published if var('cdc_sql_scripting', true) else none,
-            dbt_cdc._tracking_of(read) if not window.versions.truncated else none) %}
+            dbt_cdc._tracking_of(read) if not window.versions.emptied else none) %}
     {% endif %}
 {% endmacro %}
 
 
-{#- A truncated table has lost its rows untracked: it begins anew at that version. -#}
-{% macro _begin_after_truncates(truncated) %}
-    {% for table in truncated %}
+{#- A table that was truncated or dropped has lost its rows untracked: it begins anew at that version. -#}
+{% macro _begin_anew(emptied) %}
+    {% for table in emptied %}
         {% set begin = "(select commit_ts from " ~ dbt_cdc._state_relation('syscommittab')
             ~ " where commit_lsn = '" ~ table.commit_lsn ~ "')" %}
         {% set version = dbt_cdc._fetch('select ' ~ begin ~ ' as version')[0].version %}
@@ -70,8 +70,12 @@
         'is_shown': true,
     } %}
     {% if versions != shown and attempts %}
+        {% set further = ["scanned_lsn > '" ~ last_lsn ~ "'"] %}
+        {% for table, version in versions.min_valid_versions | dictsort %}
+            {% do further.append('min_valid_versions[' ~ dbt_cdc._literal(table) ~ '] > ' ~ version ~ 'L') %}
+        {% endfor %}
         {% set replace = dbt_cdc._unless_overtaken(
-            view, "scanned_lsn > '" ~ last_lsn ~ "'", dbt_cdc._tracking_versions_sql(
+            view, further | join('\nor '), dbt_cdc._tracking_versions_sql(
                 versions.current_version, last_lsn, versions.min_valid_versions)) %}
         {% set rows = dbt_cdc._write_and_fetch(
             replace, dbt_cdc._read_tracking_sql(last_lsn, dbt_cdc._shown_tracking_sql())) %}

@@ -13,8 +13,8 @@
             {% do new.append(tracked) %}
         {% else %}
             {% do dbt_cdc._check_tracked_edit(tracked, read.tables[name]) %}
-            {% if published.is_shown and tracked.key not in published.min_valid_versions
-                and read.tables[name].begin_lsn < state.scanned_lsn %}
+            {% if published.is_shown and read.tables[name].begin_lsn < state.scanned_lsn and (
+                tracked.key not in published.min_valid_versions or published.scanned_lsn < state.scanned_lsn) %}
                 {% do returned.append(tracked) %}
             {% endif %}
         {% endif %}

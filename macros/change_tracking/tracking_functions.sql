@@ -50,16 +50,22 @@
         {%- endfor %}
     )
     return
-    {{ dbt_cdc._changes_sql(tracked, 'last_sync_version', 'allow_stale') }}
+    {{ dbt_cdc._changes_sql(
+        tracked,
+        dbt_cdc._parameters(
+            ['last_sync_version'], tracked.index_columns,
+            'changetable_changes_' ~ tracked.name[16:]).last_sync_version,
+        'allow_stale') }}
 {%- endmacro %}
 
 
 {#- Parameters are called key_1 ... in the key's order: names of columns would hide them. -#}
 {% macro _version_function_sql(tracked) -%}
-    {%- set values = [] -%}
+    {%- set values, function = [], 'changetable_version_' ~ tracked.name[16:] -%}
     (
         {%- for column in dbt_cdc._key_columns(tracked) -%}
-        {%- do values.append('key_' ~ loop.index) -%}
+        {%- set name = 'key_' ~ loop.index -%}
+        {%- do values.append(dbt_cdc._parameters([name], tracked.index_columns, function)[name]) -%}
         key_{{ loop.index }} {{ dbt_cdc._expression_type(column.data_type) }}{{ ', ' if not loop.last }}
         {%- endfor -%}
     )

@@ -25,10 +25,10 @@ transactions as (
         min(position) as first_position,
         max(position) as last_position
     from owned
-    {%- if var('cdc_give_up_transactions', []) %}
+    {%- if dbt_cdc._given_up() %}
     where
-        xid not in ({{ dbt_cdc._literals(var('cdc_give_up_transactions')) }})
-        and concat_ws(':', xid, commit_number) not in ({{ dbt_cdc._literals(var('cdc_give_up_transactions')) }})
+        xid not in ({{ dbt_cdc._literals(dbt_cdc._given_up()) }})
+        and concat_ws(':', xid, commit_number) not in ({{ dbt_cdc._literals(dbt_cdc._given_up()) }})
     {%- endif %}
     group by xid, commit_number
 ),

@@ -10,7 +10,7 @@
     {%- do dbt_cdc._debezium_check_log(this) if is_incremental -%}
     {%- set batch = dbt_cdc._debezium_batch(events, this, is_incremental) -%}
     {%- do dbt_cdc._debezium_check_late_rows(events, batch)
-        if batch.has_snapshot_rows and 'snapshot' not in var('cdc_give_up_transactions', []) -%}
+        if batch.has_snapshot_rows and 'snapshot' not in dbt_cdc._given_up() -%}
     {%- do dbt_cdc._note_adapter(events, this, before_images) if dbt_cdc._is_building() -%}
 with {{ dbt_cdc._debezium_events(events, batch, before_images or {}) }},
 

@@ -103,3 +103,16 @@ limit 1000
         )
     {%- endif -%}
 {%- endmacro %}
+
+
+{#- The transactions that the project goes on without. -#}
+{% macro _given_up() %}
+    {% set given = var('cdc_give_up_transactions', none) or [] %}
+    {% if given is string or given is mapping or given is not sequence %}
+        {% do dbt_cdc.raise_cdc_error(
+            22963, "var cdc_give_up_transactions is '" ~ given ~ "'",
+            'give a list: vars: {cdc_give_up_transactions: ["' ~ given ~ '"]}'
+        ) %}
+    {% endif %}
+    {% do return(given) %}
+{% endmacro %}

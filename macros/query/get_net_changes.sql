@@ -29,12 +29,12 @@
     from (
         select
             *,
-            first_value(`__$operation`) over in_order as first_operation,
+            first_value(`__$operation`) over in_order as `__$first_operation`,
             lead(`__$operation`) over (
                 partition by {{ window.key | join(', ') }} order by {{ dbt_cdc._change_order() }}
-            ) as next_operation
+            ) as `__$next_operation`
             {%- if window.skips_unchanged %},
-            first_value({{ image }}) over in_order as first_image
+            first_value({{ image }}) over in_order as `__$first_image`
             {%- endif %}
             {%- if has_mask %},
             {{ dbt_cdc._indent(dbt_cdc._mask_chunks(window), 8) }}
@@ -52,14 +52,14 @@
         )
     )
     where
-        next_operation is null
+        `__$next_operation` is null
         {%- if window.skips_unchanged %}
         and case
-            when `__$operation` = 1 then first_operation <> 2
-            else first_operation = 2 or not first_image <=> {{ image }}
+            when `__$operation` = 1 then `__$first_operation` <> 2
+            else `__$first_operation` = 2 or not `__$first_image` <=> {{ image }}
         end
         {%- else %}
-        and (`__$operation` <> 1 or first_operation <> 2)
+        and (`__$operation` <> 1 or `__$first_operation` <> 2)
         {%- endif %}
     union all
     select
@@ -77,7 +77,7 @@
         else 5
         {%- endif %}
         {%- if window.option_sql or window.option != 'all with merge' %}
-        when first_operation = 2 then 2
+        when `__$first_operation` = 2 then 2
         else 4
         {%- endif %}
     end
@@ -89,7 +89,7 @@
     {%- set digits = ((window.columns | length + 7) // 8) * 2 -%}
     {%- for first in range(0, digits, 14) %}
     bit_or(cast(conv(substr(`__$update_mask`, {{ first + 3 }}, {{ [14, digits - first] | min }}), 16, 10)
-        as bigint)) over in_order as mask_{{ loop.index }}{{ ',' if not loop.last }}
+        as bigint)) over in_order as `__$mask_{{ loop.index }}`{{ ',' if not loop.last }}
     {%- endfor %}
 {%- endmacro %}
 
@@ -97,11 +97,11 @@
 {% macro _net_mask(window) -%}
     {%- set digits = ((window.columns | length + 7) // 8) * 2 -%}
     {%- if window.option_sql or window.option == 'all with mask' -%}
-    case when `__$operation` <> 1 and first_operation <> 2
+    case when `__$operation` <> 1 and `__$first_operation` <> 2
         {%- if window.option_sql %} and {{ window.option_sql }} = 'all with mask' {%- endif %}
         then concat('0x'
             {%- for first in range(0, digits, 14) -%}
-            , lpad(hex(mask_{{ loop.index }}), {{ [14, digits - first] | min }}, '0')
+            , lpad(hex(`__$mask_{{ loop.index }}`), {{ [14, digits - first] | min }}, '0')
             {%- endfor -%}
         ) end
     {%- else -%}

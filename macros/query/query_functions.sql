@@ -7,20 +7,27 @@
         {% do statements.update({
             'fn_cdc_get_' ~ kind ~ '_changes_' ~ dbt_cdc._object_name(instance.name):
                 dbt_cdc._query_function_sql(kind, instance),
-            'fn_' ~ kind ~ '_changes_' ~ dbt_cdc._object_name(instance.name):
-                dbt_cdc._wrapper_function_sql(kind, instance),
+            dbt_cdc._wrapper_name(kind, instance): dbt_cdc._wrapper_function_sql(kind, instance),
         }) %}
     {% endfor %}
     {% do return(statements) %}
 {% endmacro %}
 
 
+{% macro _wrapper_name(kind, instance) %}
+    {% do return('fn_' ~ kind ~ '_changes_' ~ dbt_cdc._object_name(instance.name)) %}
+{% endmacro %}
+
+
 {% macro _query_function_sql(kind, instance) -%}
     {%- set window = dbt_cdc._function_window(kind, instance) -%}
+    {%- set names, function = instance.columns | map(attribute='name'),
+        'fn_cdc_get_' ~ kind ~ '_changes_' ~ dbt_cdc._object_name(instance.name) -%}
+    {%- set given = dbt_cdc._parameters(['from_lsn', 'to_lsn', 'row_filter_option'], names, function) -%}
     {%- do window.update(
-        from_lsn=dbt_cdc._normalized_lsn_sql('from_lsn'),
-        to_lsn=dbt_cdc._normalized_lsn_sql('to_lsn'),
-        option_sql='lower(trim(row_filter_option))'
+        from_lsn=dbt_cdc._normalized_lsn_sql(given.from_lsn),
+        to_lsn=dbt_cdc._normalized_lsn_sql(given.to_lsn),
+        option_sql='lower(trim(' ~ given.row_filter_option ~ '))'
     ) -%}
     (from_lsn string, to_lsn string, row_filter_option string)
     returns table (
@@ -39,16 +46,29 @@
 {%- endmacro %}
 
 
+{#- How the body of a function calls its parameters: with the function's name where a column of the same name
+    would hide one. -#}
+{% macro _parameters(parameters, columns, function) %}
+    {% set hidden, calls = columns | map('lower') | list, {} %}
+    {% for name in parameters %}
+        {% do calls.update({name: function ~ '.' ~ name if name in hidden else name}) %}
+    {% endfor %}
+    {% do return(calls) %}
+{% endmacro %}
+
+
 {#- A function by time finds its commits when it runs: it reads the whole change table. `is_closed`: whether
     its window includes end_time; none makes that a parameter. -#}
 {% macro _wrapper_function_sql(kind, instance, columns=none, flags=[], is_closed=none) -%}
     {%- set window = dbt_cdc._function_window(kind, instance) -%}
-    {%- set columns = columns or instance.columns | map(attribute='name') | list -%}
+    {%- set captured = instance.columns | map(attribute='name') | list -%}
+    {%- set columns = columns or captured -%}
+    {%- set given = dbt_cdc._parameters(['row_filter_option'], captured, dbt_cdc._wrapper_name(kind, instance)) -%}
     {%- do window.update(
         by_time=true, start_time='start_time', end_time='end_time',
         is_closed='closed_high_end_point' if is_closed is none else is_closed | lower,
         from_lsn="'" ~ dbt_cdc._zero_lsn() ~ "'",
-        to_lsn="'0x" ~ 'F' * 20 ~ "'", option_sql='lower(trim(row_filter_option))',
+        to_lsn="'0x" ~ 'F' * 20 ~ "'", option_sql='lower(trim(' ~ given.row_filter_option ~ '))',
         listed_columns=columns, flagged_columns=flags
     ) -%}
     {%- do window.update(commits=dbt_cdc._published_commits_of_times(window)) -%}

@@ -57,6 +57,16 @@
     when {{ window.start_time }} > {{ window.end_time }} then raise_error(concat(
         'CDC 313: start_time ', {{ window.start_time }}, ' is after end_time ', {{ window.end_time }},
         {{ dbt_cdc._literal(dbt_cdc._advice('give the earlier one first')) }}))
+    when {{ window.end_time }} < low_time then raise_error(concat(
+        'CDC 313: end_time ', {{ window.end_time }}, ' is before ', low_time,
+        {{ dbt_cdc._literal(', the time of the low end' ~ instance
+            ~ dbt_cdc._advice('older changes were removed or never captured; end at or after it, or load '
+            ~ 'the table anew')) }}))
+    when {{ window.start_time }} > high_time then raise_error(concat(
+        'CDC 313: start_time ', {{ window.start_time }}, ' is after ', high_time,
+        {{ dbt_cdc._literal(', the time of the high end' ~ instance
+            ~ dbt_cdc._advice('later changes are not published yet; start at or before it, or run dbt '
+            ~ 'first')) }}))
     when {{ window.start_time }} < low_time then raise_error(concat(
         'CDC 313: start_time ', {{ window.start_time }}, ' is before ', low_time,
         {{ dbt_cdc._literal(', the time of the low end' ~ instance

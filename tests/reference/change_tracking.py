@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -81,7 +82,7 @@ class ChangeTracking:
             assert transaction.commit_lsn
             touching = [
                 r for r in transaction.records if (r.source_schema, r.source_name) in sources
-                and r.operation in ("INSERT", "UPDATE", "DELETE", "TRUNCATE")
+                and (r.operation in ("INSERT", "UPDATE", "DELETE", "TRUNCATE") or is_drop(r))
             ]  # fmt: skip
             if transaction.commit_lsn <= last or not touching:
                 continue
@@ -97,8 +98,9 @@ class ChangeTracking:
         for record in records:
             if record.table != table.table:
                 continue
-            if record.operation == "TRUNCATE":
+            if record.operation == "TRUNCATE" or is_drop(record):
                 self.min_valid[table.table] = version
+            if record.operation in ("TRUNCATE", "DDL"):
                 continue
             command = -1 if record.command_id is None else record.command_id
             lsn = lsn_to_int(record.lsn)
@@ -162,6 +164,12 @@ class ChangeTracking:
         for table in self.tables:
             self.min_valid[table.table] = max(self.min_valid[table.table], self.invalid)
         return self.invalid
+
+
+def is_drop(record: LogRecord) -> bool:
+    """Whether a record says that its table was dropped."""
+    said = re.search(r"(?i)\bdrop\s+table\b", record.ddl_command or "drop table")
+    return record.operation == "DDL" and record.after_image is None and bool(said)
 
 
 def key_events(

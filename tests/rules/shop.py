@@ -202,7 +202,7 @@ def answers() -> dict[str, Answer]:
         r"from \S*change_tracking_versions": [no_versions],
         r"from \S*change_tracking_databases": [],
         r"^select\s+tables\.\*.* from \S*syscommittab": tracked(),
-        r"change\.operation = 'TRUNCATE'": [],
+        r"lateral view explode\(schema_changes\)": [],
         r"^select max\(lsn\) as last_lsn": last_records,
         r"^with ddl as": last_ddl,
         r"schema_of_variant_agg": seen_in_images(),

@@ -45,6 +45,14 @@ def test_a_batch_without_rows_of_a_snapshot_is_not_asked(shop: Shop, has_rows: b
     assert "nothing answers" in said(shop, has_rows)
 
 
+def test_what_is_given_up_is_a_list(shop: Shop) -> None:
+    given_up = json.dumps({"cdc_give_up_transactions": "571:53195832"})
+    assert (
+        "CDC 22963: var cdc_give_up_transactions is '571:53195832': give a list: vars: "
+        '{cdc_give_up_transactions: ["571:53195832"]}'
+    ) in said(shop, True, "--vars", given_up)
+
+
 def test_rows_that_are_given_up_are_not_asked_for(shop: Shop) -> None:
     given_up = json.dumps({"cdc_give_up_transactions": ["snapshot"]})
     assert "nothing answers" in said(shop, True, "--vars", given_up)

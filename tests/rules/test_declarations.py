@@ -36,6 +36,7 @@ MISTAKES: dict[str, tuple[int, str, dict[str, Any]]] = {
     "twice_ct": (22930, "ID", {"columns": {**INT, "ID": "int"}}),
     "no_key_column_ct": (22943, "code", {"index_columns": ["code"]}),
     "net_without_key_ct": (22939, "key", {"index_columns": [], "supports_net_changes": True}),
+    "net_text_ct": (22963, "supports_net_changes: 'y'", {"supports_net_changes": "y"}),
     "wide_key_ct": (22865, "15", {
         "columns": {f"c{i}": "int" for i in range(15)},
         "index_columns": [f"c{i}" for i in range(15)],

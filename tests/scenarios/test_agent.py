@@ -149,6 +149,9 @@ def test_failures_make_growing_pauses_and_a_success_ends_them(agent: Any) -> Non
     for _ in range(8):
         agent._poll()
     assert agent.pauses == [14, 28, 56, 112, 224, 300, 300, 300]
+    agent.failures = 5000  # of a week
+    agent._poll()
+    assert agent.pauses[-1] == 300
     agent.dbt.fails = set()
     agent._poll()
     assert agent.pauses[-1] == 7

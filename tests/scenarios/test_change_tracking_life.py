@@ -62,6 +62,77 @@ def test_goes_on_without_capture(make_project: Callable[..., Project]) -> None:
     check(tracking, reference, step=3)
 
 
+@pytest.mark.parametrize("how", ["TRUNCATE", "DDL"])
+def test_a_table_that_is_emptied(make_project: Callable[..., Project], how: str) -> None:
+    """Truncated, or dropped (a DDL record without an image says so) and filled again: nobody who
+    has read before gets a window that lacks the deletes; the other table goes on."""
+    tracking = Tracking(make_project, [ITEMS, LATE])
+    writer, reference = TrackingWriter(START), ChangeTracking([ITEMS, LATE])
+    for number in range(2):
+        writer.commit(("INSERT", "items", None, row(number)))
+        writer.commit(("INSERT", "late", None, {"id": number}))
+    tracking.land(writer.new())
+    tracking.run()
+    writer.commit(("INSERT", "items", None, row(2)), (how, "items"))
+    writer.commit(("INSERT", "items", None, row(1)))
+    tracking.land(writer.new())
+    tracking.run()
+    reference.follow(writer.records)
+    assert reference.min_valid == {"dbo.items": 5, "dbo.late": 0}
+    check(tracking, reference)
+    with pytest.raises(Exception, match="CDC 313: last_sync_version 4 is below the minimum valid"):
+        tracking.asked(ITEMS, 4)
+
+
+def test_a_table_that_leaves_while_a_window_is_open(make_project: Callable[..., Project]) -> None:
+    """It never was published; the versions that the others have written stay what they are."""
+    tracking, writer = Tracking(make_project, [ITEMS]), TrackingWriter(START)
+
+    def run(*arguments: str) -> None:
+        tracking.land(writer.new())
+        tracking.run(*arguments)
+
+    writer.commit(("INSERT", "items", None, row(1)))
+    run()
+    files = tracked_models([ITEMS, LATE])
+    for path, text in files.items():
+        tracking.project.write(f"models/{path}", text)
+    writer.commit(("INSERT", "late", None, {"id": 1}))
+    writer.commit(("INSERT", "items", None, row(2)))
+    run("--exclude", "change_tracking_dbo_late")
+    (tracking.project.folder / "models" / "change_tracking_dbo_late.sql").unlink()
+    tracking.project.write("models/tracked.yml", tracked_models([ITEMS])["tracked.yml"])
+    run()
+    for number in (3, 4):
+        writer.commit(("INSERT", "items", None, row(number)))
+        run()
+    assert [r.id for r in tracking.asked(ITEMS, 1)] == [2, 3, 4]
+    versions = tracking.sql("select commit_ts from {schema}.syscommittab order by 1")
+    assert [v[0] for v in versions] == [1, 2, 3, 4, 5]
+
+
+def test_the_only_table_that_comes_back(make_project: Callable[..., Project]) -> None:
+    """It begins anew, as one of several does."""
+    tracking, writer = Tracking(make_project, [ITEMS], [CAPTURED]), TrackingWriter(START)
+
+    def run(number: int) -> None:
+        writer.commit(("INSERT", "items", None, row(number)))
+        tracking.land(writer.new())
+        tracking.run()
+
+    run(1)
+    for name in ("change_tracking_dbo_items.sql", "tracked.yml"):
+        (tracking.project.folder / "models" / name).unlink()
+    run(2)
+    for path, text in tracked_models([ITEMS]).items():
+        tracking.project.write(f"models/{path}", text)
+    run(3)
+    run(4)
+    with pytest.raises(Exception, match="CDC 313: last_sync_version 0 is below the minimum valid"):
+        tracking.asked(ITEMS, 0)
+    assert [r.id for r in tracking.asked(ITEMS, None)] == [3, 4]
+
+
 @pytest.mark.soak
 def test_beside_captured_tables_and_late(make_project: Callable[..., Project]) -> None:
     """One project captures and tracks the same table; another table is tracked later, truncated,

@@ -166,3 +166,25 @@ def test_every_encoded_value(
                 assert rows == expected, case
             read += bool(expected)
         assert read >= 3
+
+
+def test_numbers_that_stay_numbers_and_times_without_a_zone(
+    make_project: Callable[..., Project],
+) -> None:
+    """An integer column under a time's encoding has the number; a text's offset counts for
+    timestamp_ntz, too."""
+    columns = (("id", "int"), ("born", "int"), ("changed", "bigint"), ("seen", "timestamp_ntz"))
+    instance = CaptureInstance("dbo", "t", "dbo_t", columns, ("id",))
+    models = json.loads(instance_yaml([instance]))
+    for place, source_type in ((1, "date"), (2, "timestamp(3)")):
+        models["models"][0]["columns"][place]["config"] = {"meta": {"source_type": source_type}}
+    target = Capture(make_project, [instance], models={"instances.yml": json.dumps(models)})
+    values = {"id": 1, "born": 19782, "changed": 1709249400000, "seen": "2024-02-29T23:30:00-03:00"}
+    image = json.dumps(values)
+    target.land([
+        LogRecord(int_to_lsn(1), "t", "INSERT", None, "dbo", "t", None, image),
+        LogRecord(int_to_lsn(2), "t", "COMMIT"),
+    ])  # fmt: skip
+    target.run()
+    found = target.sql("select born, changed, cast(seen as string) from {schema}.dbo_t_ct")
+    assert [tuple(row) for row in found] == [(19782, 1709249400000, "2024-03-01 02:30:00")]

@@ -10,9 +10,12 @@ from datetime import datetime, timedelta
 
 import pytest
 from asking import rows, values
-from capturing import Capture
+from capturing import Capture, instance_yaml
 from harness import Project
+from reference.capture import CaptureInstance
+from reference.change_tracking import TrackedTable
 from reference.log import UTC, LogRecord, int_to_lsn
+from tracking import Tracking, TrackingWriter
 
 pytestmark = pytest.mark.slow
 
@@ -120,3 +123,76 @@ def test_they_are_disabled(named: Capture) -> None:
     assert not [table for table in tables if table.endswith("_ct")]
     functions = [row.function for row in named.sql("show user functions in {schema}")]
     assert not [name for name in functions if re.search(r"fn_\w+_changes_", name)]
+
+
+COLUMNS = (
+    "id", "next_operation", "First_Operation", "mask_1", "from_lsn", "TO_LSN", "row_filter_option",
+    "start_time", "end_time", "commits", "mapping", "changes",
+)  # fmt: skip
+
+
+def test_columns_with_names_of_ours(make_project: Callable[..., Project]) -> None:
+    """Those of steps inside a query, and of parameters of functions, which a column would hide."""
+    columns = tuple((name, "int") for name in COLUMNS)
+    instance = CaptureInstance("dbo", "routes", "dbo_routes", columns, ("id",))
+    tracked = TrackedTable(
+        "dbo", "stops", tuple((n, "int") for n in ("key_2", "key_1", "last_sync_version")),
+        ("key_2", "key_1", "last_sync_version"), False,
+    )  # fmt: skip
+    target = Tracking(make_project, [tracked], [instance])
+    writer = TrackingWriter(TIME)
+    for number in (1, 2):
+        writer.commit(
+            ("INSERT", "routes", None, dict.fromkeys(COLUMNS, number)),
+            ("INSERT", "stops", None, {name: number for name, _ in tracked.columns}),
+        )
+    row = dict.fromkeys(COLUMNS, 1)
+    writer.commit(("UPDATE", "routes", row, {**row, "mask_1": 7}))
+    target.land(writer.new())
+    target.run()
+    window = [target.value(f"fn_cdc_get_m{end}") for end in ("in_lsn('dbo_routes')", "ax_lsn()")]
+    for kind, option, expected in (
+        ("all", "all", [(2, 1, 1), (2, 2, 2), (4, 1, 7)]),
+        ("all", "all update old", [(2, 1, 1), (2, 2, 2), (3, 1, 1), (4, 1, 7)]),
+        ("net", "all with mask", [(2, 1, 7), (2, 2, 2)]),
+    ):
+        name = f"get_{kind}_changes"
+        (by_macro,) = rows(
+            target, [f"{name}('dbo_routes', {', '.join(map(repr, window))}, '{option}')"]
+        )
+        by_function = target.call(f"fn_cdc_{name}_dbo_routes", *window, option)
+        by_time = target.call(f"fn_{kind}_changes_dbo_routes", None, None, option)
+        for found in (by_macro, by_function):
+            assert sorted((r["__$operation"], r["id"], r["mask_1"]) for r in found) == expected
+        assert sorted((r["id"], r["mask_1"]) for r in by_time) == sorted(e[1:] for e in expected)
+    assert len(target.asked(tracked, 1)) == 1
+    call = "select sys_change_version from {schema}.changetable_version_dbo_stops(1, 1, 1)"
+    assert [r[0] for r in target.sql(call)] == [1]
+
+
+def test_table_by_table(make_project: Callable[..., Project]) -> None:
+    """What a run of one table notes for the others has the names as they are."""
+    instances = [
+        CaptureInstance("dbo", name, f"dbo_{name}", (("id", "int"),), ("id",))
+        for name in ("O'Brien", "a\\b")
+    ]
+    target = Capture(make_project, [])
+    for number, instance in enumerate(instances):
+        end = int_to_lsn(2 * number + 2)
+        target.land([
+            LogRecord(int_to_lsn(2 * number + 1), f"t{number}", "INSERT", TIME, "dbo",
+                      instance.source_name, None, '{"id": 1}'),
+            LogRecord(end, f"t{number}", "COMMIT", TIME),
+        ])  # fmt: skip
+        name = objects(instance.capture_instance)
+        target.project.write(f"models/{name}_ct.sql", "{{ dbt_cdc.change_table() }}")
+        yaml = instance_yaml([instance]).replace(
+            json.dumps(f"{instance.capture_instance.lower()}_ct"), f'"{name}_ct"'
+        )
+        target.project.write(f"models/{name}_ct.yml", yaml)
+    target.run("--select", "+scan_transactions")
+    for instance in instances:
+        target.run("--select", f"{objects(instance.capture_instance)}_ct")
+    assert "published up to" in target.run("--select", "lsn_time_mapping").output
+    ends = target.sql("select high_end from {schema}.validity_intervals")
+    assert [row[0] for row in ends] == [int_to_lsn(4)] * 2

@@ -106,6 +106,8 @@ BAD_FUNCTIONS = [
      "CDC 313: to_lsn .* is above the high end"),
     ("* from {schema}.fn_all_changes_dbo_items('2020-01-01')", "CDC 313: start_time 2020-"),
     ("* from {schema}.fn_net_changes_dbo_items(null, '2030-01-01')", "CDC 313: end_time 2030-"),
+    ("* from {schema}.fn_all_changes_dbo_items('2030-01-01')", "CDC 313: start_time .* is after"),
+    ("* from {schema}.fn_net_changes_dbo_items(null, '2020-01-01')", "CDC 313: end_time .* before"),
     ("* from {schema}.fn_all_changes_dbo_empty(null, '2030-01-01')", "CDC 313: end_time 2030-"),
     ("* from {schema}.fn_all_changes_dbo_items('2024-03-01 12:02:00', '2024-03-01 12:01:00')",
      "CDC 313: start_time .* is after end_time"),

@@ -517,7 +517,6 @@ def test_duplicates(plain: Capture) -> None:
     assert high_end(plain) == end
 
 
-@pytest.mark.soak
 @pytest.mark.parametrize("zone", ["Europe/Berlin", "+01:00"])
 def test_session_time_zone_must_be_utc(plain: Capture, zone: str) -> None:
     plain.clear()
@@ -525,6 +524,8 @@ def test_session_time_zone_must_be_utc(plain: Capture, zone: str) -> None:
     log.change("t", None, {"id": 1})
     log.commit()
     log.land(plain)
+    if zone == "+01:00":  # also where a window stands open
+        plain.run("--select", "scan_transactions")
     conf = plain.project.spark.conf
     conf.set("spark.sql.session.timeZone", zone)
     try:

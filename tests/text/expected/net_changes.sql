@@ -3,7 +3,7 @@ select * from (
             `__$start_lsn`,
             case
                 when `__$operation` = 1 then 1
-                when first_operation = 2 then 2
+                when `__$first_operation` = 2 then 2
                 else 4
             end as `__$operation`,
             cast(null as string) as `__$update_mask`,
@@ -14,10 +14,10 @@ select * from (
         from (
             select
                 *,
-                first_value(`__$operation`) over in_order as first_operation,
+                first_value(`__$operation`) over in_order as `__$first_operation`,
                 lead(`__$operation`) over (
                     partition by `id` order by `__$start_lsn`, `__$command_id`, `__$seqval`, `__$operation`
-                ) as next_operation
+                ) as `__$next_operation`
             from schema_of_target.dbo_orders_ct
             where
                 `__$start_lsn` >= '0x00000000000000000001'
@@ -29,8 +29,8 @@ select * from (
             )
         )
         where
-            next_operation is null
-            and (`__$operation` <> 1 or first_operation <> 2)
+            `__$next_operation` is null
+            and (`__$operation` <> 1 or `__$first_operation` <> 2)
         union all
         select
             cast(null as string),
