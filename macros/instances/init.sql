@@ -75,9 +75,10 @@
 {% endmacro %}
 
 
-{#- Of two tables whose models have the same name, as a_b.c and a.b_c, one would be captured. -#}
+{#- Of two tables whose models have the same name, as a_b.c and a.b_c, one would be captured; and none may have
+    the name of the models that make the log. -#}
 {% macro _check_model_names(nodes) %}
-    {% set tables = {} %}
+    {% set tables = {project_name ~ '_log': 'of the log', 'landed_events': 'of what has landed'} %}
     {% for node in nodes %}
         {% set cdc = node.config.meta.cdc %}
         {% set table = cdc.source_schema ~ '.' ~ cdc.source_name %}

@@ -34,6 +34,8 @@ def node(source_schema: str, source_name: str, name: str, *key: str) -> dict[str
          "the tables a_b.c and a.b_c would both have a model 'a_b_c_ct': leave one of them out by"),
         ([node("a", "t", "a_t", "id"), node("a", "x", "a_x"), node("a", "t_ct", "a_t_ct", "id")],
          "the tables a.t and a.t_ct would both have a model 'a_t_ct'"),
+        ([node("landed", "events", "landed_events", "id")],
+         "the tables of what has landed and landed.events would both have a model 'landed_events'"),
     ],
 )  # fmt: skip
 def test_two_tables_of_one_model(shop: Shop, nodes: list[dict[str, Any]], text: str) -> None:
