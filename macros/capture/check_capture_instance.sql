@@ -25,12 +25,11 @@
             'computed columns are NULL in change tables; choose another unique index'
         ) %}
     {% endfor %}
-    {% if instance.supports_net_changes is not boolean %}
+    {% for key in ['supports_net_changes', 'allow_partition_switch'] if instance[key] is not boolean %}
         {% do dbt_cdc.raise_cdc_error(
-            22963, who ~ " has meta.cdc.supports_net_changes: '" ~ instance.supports_net_changes ~ "'",
-            'it is true or false, without quotes'
+            22963, who ~ ' has meta.cdc.' ~ key ~ ": '" ~ instance[key] ~ "'", 'it is true or false'
         ) %}
-    {% endif %}
+    {% endfor %}
     {% if instance.supports_net_changes and not instance.index_columns %}
         {% do dbt_cdc.raise_cdc_error(
             22939, who ~ ' supports_net_changes without a key',
@@ -117,12 +116,6 @@
         {% do dbt_cdc.raise_cdc_error(
             22938, who ~ " has a role_name that is no valid name: '" ~ role ~ "'",
             'at most 128 characters, no ` or backslash'
-        ) %}
-    {% endif %}
-    {% if instance.allow_partition_switch is not boolean %}
-        {% do dbt_cdc.raise_cdc_error(
-            22963, who ~ " has meta.cdc.allow_partition_switch: '" ~ instance.allow_partition_switch ~ "'",
-            'it is true or false'
         ) %}
     {% endif %}
 {% endmacro %}

@@ -4,12 +4,7 @@
 {#- The names of one list, as those of objects have them. -#}
 {% macro _listed(variable) %}
     {% set listed = dbt_cdc._setting(variable) or [] %}
-    {% if listed is string or listed is mapping or listed is not sequence %}
-        {% do dbt_cdc.raise_cdc_error(
-            22963, 'var ' ~ variable ~ " is '" ~ listed ~ "'",
-            'give a list: vars: {' ~ variable ~ ': [' ~ listed ~ ']}'
-        ) %}
-    {% endif %}
+    {% do dbt_cdc._check_is_list(variable, listed, listed) %}
     {% set names = [] %}
     {% for name in listed %}
         {% do names.append(
@@ -18,6 +13,17 @@
         ) %}
     {% endfor %}
     {% do return(names) %}
+{% endmacro %}
+
+
+{#- `element` is what was given, as an element of the list that it ought to be. -#}
+{% macro _check_is_list(variable, given, element) %}
+    {% if given is string or given is mapping or given is not sequence %}
+        {% do dbt_cdc.raise_cdc_error(
+            22963, 'var ' ~ variable ~ " is '" ~ given ~ "'",
+            'give a list: vars: {' ~ variable ~ ': [' ~ element ~ ']}'
+        ) %}
+    {% endif %}
 {% endmacro %}
 
 

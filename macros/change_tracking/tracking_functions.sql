@@ -34,15 +34,15 @@
 
 
 {% macro _changetable_functions(tracked) %}
-    {% set suffix = tracked.name[16:] %}
+    {% set changes, version = 'changetable_changes_' ~ tracked.name[16:], 'changetable_version_' ~ tracked.name[16:] %}
     {% do return({
-        'changetable_changes_' ~ suffix: dbt_cdc._changes_function_sql(tracked),
-        'changetable_version_' ~ suffix: dbt_cdc._version_function_sql(tracked),
+        changes: dbt_cdc._changes_function_sql(tracked, changes),
+        version: dbt_cdc._version_function_sql(tracked, version),
     }) %}
 {% endmacro %}
 
 
-{% macro _changes_function_sql(tracked) -%}
+{% macro _changes_function_sql(tracked, function) -%}
     (last_sync_version bigint, allow_stale boolean default false)
     returns table (
         {%- for name, data_type in dbt_cdc._change_columns_types(tracked).items() %}
@@ -50,18 +50,14 @@
         {%- endfor %}
     )
     return
-    {{ dbt_cdc._changes_sql(
-        tracked,
-        dbt_cdc._parameters(
-            ['last_sync_version'], tracked.index_columns,
-            'changetable_changes_' ~ tracked.name[16:]).last_sync_version,
-        'allow_stale') }}
+    {%- set given = dbt_cdc._parameters(['last_sync_version'], tracked.index_columns, function) %}
+    {{ dbt_cdc._changes_sql(tracked, given.last_sync_version, 'allow_stale') }}
 {%- endmacro %}
 
 
 {#- Parameters are called key_1 ... in the key's order: names of columns would hide them. -#}
-{% macro _version_function_sql(tracked) -%}
-    {%- set values, function = [], 'changetable_version_' ~ tracked.name[16:] -%}
+{% macro _version_function_sql(tracked, function) -%}
+    {%- set values = [] -%}
     (
         {%- for column in dbt_cdc._key_columns(tracked) -%}
         {%- set name = 'key_' ~ loop.index -%}

@@ -108,11 +108,6 @@ limit 1000
 {#- The transactions that the project goes on without. -#}
 {% macro _given_up() %}
     {% set given = var('cdc_give_up_transactions', none) or [] %}
-    {% if given is string or given is mapping or given is not sequence %}
-        {% do dbt_cdc.raise_cdc_error(
-            22963, "var cdc_give_up_transactions is '" ~ given ~ "'",
-            'give a list: vars: {cdc_give_up_transactions: ["' ~ given ~ '"]}'
-        ) %}
-    {% endif %}
+    {% do dbt_cdc._check_is_list('cdc_give_up_transactions', given, '"' ~ given ~ '"') %}
     {% do return(given) %}
 {% endmacro %}

@@ -25,7 +25,7 @@
             {% set columns = dbt_cdc._listed_columns(instance, column_list, 22918) %}
             {% set flags = dbt_cdc._listed_columns(instance, update_flag_list or [], 22919) %}
             {% for kind in ['all', 'net'] if kind == 'all' or instance.supports_net_changes %}
-                {% set function = 'fn_' ~ kind ~ '_changes_' ~ dbt_cdc._object_name(name) %}
+                {% set function = dbt_cdc._wrapper_name(kind, instance) %}
                 {% set script = dbt_cdc._wrapper_model(function, instance, kind, is_closed, columns, flags)
                     if as_models else 'create function ' ~ function
                     ~ dbt_cdc._wrapper_function_sql(kind, instance, columns, flags, is_closed) %}

@@ -5,12 +5,16 @@
     {% set statements = {} %}
     {% for kind in ['all', 'net'] if kind == 'all' or instance.supports_net_changes %}
         {% do statements.update({
-            'fn_cdc_get_' ~ kind ~ '_changes_' ~ dbt_cdc._object_name(instance.name):
-                dbt_cdc._query_function_sql(kind, instance),
+            dbt_cdc._query_name(kind, instance): dbt_cdc._query_function_sql(kind, instance),
             dbt_cdc._wrapper_name(kind, instance): dbt_cdc._wrapper_function_sql(kind, instance),
         }) %}
     {% endfor %}
     {% do return(statements) %}
+{% endmacro %}
+
+
+{% macro _query_name(kind, instance) %}
+    {% do return('fn_cdc_get_' ~ kind ~ '_changes_' ~ dbt_cdc._object_name(instance.name)) %}
 {% endmacro %}
 
 
@@ -21,9 +25,9 @@
 
 {% macro _query_function_sql(kind, instance) -%}
     {%- set window = dbt_cdc._function_window(kind, instance) -%}
-    {%- set names, function = instance.columns | map(attribute='name'),
-        'fn_cdc_get_' ~ kind ~ '_changes_' ~ dbt_cdc._object_name(instance.name) -%}
-    {%- set given = dbt_cdc._parameters(['from_lsn', 'to_lsn', 'row_filter_option'], names, function) -%}
+    {%- set given = dbt_cdc._parameters(
+        ['from_lsn', 'to_lsn', 'row_filter_option'], instance.columns | map(attribute='name'),
+        dbt_cdc._query_name(kind, instance)) -%}
     {%- do window.update(
         from_lsn=dbt_cdc._normalized_lsn_sql(given.from_lsn),
         to_lsn=dbt_cdc._normalized_lsn_sql(given.to_lsn),
