@@ -13,13 +13,11 @@
 bad as (
     select
         *,
+        {{ dbt_cdc._indent(dbt_cdc._misfit(instance), 8) }} as misfit,
         if(row_operation in (1, 3), 'before', 'after') as side,
-        from_json(
-            text, 'map<string,string>',
-            map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false')
-        ) as texts
+        from_json(text, 'map<string,string>', map('allowSingleQuotes', 'false')) as texts
     from typed
-    where misfit is not null
+    where is_misfit
 ),
 
 placed as (
@@ -67,7 +65,7 @@ select
             when coalesce(place, concat(side, '_image')) = concat(side, '_image')
                 then 'the image is no JSON object'
             {%- if instance.before_image == 'complete' %}
-            when array_contains(before_lacks, place)
+            when array_contains(missing, place)
                 then 'the before image of this update lacks a column that its after image has'
             {%- endif %}
             else concat(
@@ -79,7 +77,7 @@ select
         end,
         case
             when text is null and side = 'before'
-                {{- ' or array_contains(before_lacks, place)' if instance.before_image == 'complete' }}
+                {{- ' or array_contains(missing, place)' if instance.before_image == 'complete' }}
                 then {{ dbt_cdc._literal(dbt_cdc._advice(dbt_cdc._complete_images_advice(instance.settings))) }}
             {%- if outgrown %}
             when place in ({{ dbt_cdc._literals(outgrown.keys()) }})

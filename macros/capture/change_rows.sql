@@ -10,12 +10,11 @@ select
     cast(null as string) as `__$end_lsn`,
     lsn as `__$seqval`,
     row_operation as `__$operation`,
-    {{ dbt_cdc._mask_text(columns) }}
-        as `__$update_mask`,
+    {{ dbt_cdc._mask_text(columns) }} as `__$update_mask`,
     {{ dbt_cdc._captured_values(instance) }},
     command_id as `__$command_id`
 from typed
-where {{ dbt_cdc._checked(instance, 'row_operation in (1, 2) or ' ~ dbt_cdc._is_changed(columns)) }}
+where {{ dbt_cdc._checked(instance, 'row_operation < 3 or ' ~ dbt_cdc._is_changed(columns)) }}
 {%- endmacro %}
 
 
@@ -59,8 +58,7 @@ records as (
         log.operation,
         log.command_id,
         {{- '\n        log.encodings,' if instance.has_encodings }}
-        case when log.operation <> 'INSERT' then log.before_image end as before_image,
-        case when log.operation <> 'DELETE' then log.after_image end as after_image
+        {{ dbt_cdc._indent(dbt_cdc._logged_images(instance), 8) }}
     from {{ window.log }} as log
     inner join {% if window.get('is_backfill') -%}
         (
@@ -68,9 +66,8 @@ records as (
                 dbt_cdc._window_transactions(window.log, dbt_cdc._zero_lsn(), window.to_lsn), 12) }}
         )
     {%- else %}{{ dbt_cdc._transactions_of(window) }}{% endif %} as committed
-        on
-            log.tran_id = committed.tran_id
-            and log.lsn between committed.begin_lsn and committed.commit_lsn
+        on log.tran_id = committed.tran_id
+        and log.lsn between committed.begin_lsn and committed.commit_lsn
     where
         {{ 'committed.commit_lsn is not null' if window.get('is_backfill')
             else dbt_cdc._indent(dbt_cdc._is_committed_in(window), 8) }}
@@ -79,10 +76,21 @@ records as (
 {%- endmacro %}
 
 
+{#- What an operation has none of is an empty image; one that is missing is null. -#}
+{% macro _logged_images(source) -%}
+    {%- if source.before_image == 'partial' -%}
+case log.operation when 'INSERT' then '{}' when 'UPDATE' then coalesce(log.before_image, '{}')
+    else log.before_image end as before_image,
+    {%- else -%}
+if(log.operation = 'INSERT', '{}', log.before_image) as before_image,
+    {%- endif %}
+if(log.operation = 'DELETE', '{}', log.after_image) as after_image
+{%- endmacro %}
+
+
 {#- Whether a log record holds a change of the source table and may commit in the window. -#}
 {% macro _is_record_of(source, window) -%}
-log.source_schema = {{ dbt_cdc._literal(source.source_schema) }}
-and log.source_name = {{ dbt_cdc._literal(source.source_name) }}
+log.source_schema = {{ dbt_cdc._literal(source.source_schema) }} and log.source_name = {{ dbt_cdc._literal(source.source_name) }}
 and log.operation in ('INSERT', 'UPDATE', 'DELETE')
 and log.lsn between '{{ window.floor_lsn or dbt_cdc._zero_lsn() }}' and '{{ window.to_lsn or dbt_cdc._zero_lsn() }}'
 {%- endmacro %}

@@ -1,14 +1,12 @@
 {#- What an update changes: key, mask. Its images are the structs `old` and `new`, made of what was read. -#}
 
-{#- For each column, whether the keys of the images have to be looked at: where the before image alone has a value,
-    or has none and does not surely spell the null out: a key may be that of an object in it, or end as another. -#}
+{#- For each column, whether it has a value in both images: else their keys have to be looked at. -#}
 {% macro _null_tests(instance) %}
-    {% set before = dbt_cdc._logged_before(instance) ~ '.' %}
-    {% set tests = ['before_image is null'] if instance.before_image == 'partial' else [] %}
+    {% set tests = [] %}
     {% for column in dbt_cdc._logged_columns(instance.columns) %}
-        {% set name = dbt_cdc._column(column.name) %}
-        {% do tests.append('if(isnull(' ~ before ~ name ~ '), not contains(flat, '
-            ~ dbt_cdc._key_literal(column) ~ '), isnull(after.' ~ name ~ '))') %}
+        {% for image in [dbt_cdc._logged_before(instance), 'after'] %}
+            {% do tests.append('isnull(' ~ image ~ '.' ~ dbt_cdc._column(column.name) ~ ')') %}
+        {% endfor %}
     {% endfor %}
     {% do return(tests or ['false']) %}
 {% endmacro %}
@@ -32,7 +30,7 @@
     {%- for column in chunk if not dbt_cdc._is_computed(column) %}
         {%- set same = dbt_cdc._is_same(column) %}
         {%- if instance.before_image == 'partial' and column.name not in instance.index_columns %}
-            {%- set same = 'not coalesce(array_contains(before_lacks, '
+            {%- set same = 'not coalesce(array_contains(missing, '
                 ~ dbt_cdc._literal(column.name) ~ '), false)\n            and (' ~ same ~ ')' %}
         {%- endif %}
         {%- do bits.append('if(' ~ same ~ ', 0, ' ~ 2 ** chunk.index(column) ~ ')') %}
@@ -53,7 +51,7 @@
 {% macro _mask_text(columns) -%}
     {%- set n = columns | length -%}
     {%- set all_bits = '0x' ~ ('%0' ~ ((n + 7) // 8) * 2 ~ 'X') | format(2 ** n - 1) -%}
-    if(row_operation in (1, 2), '{{ all_bits }}', concat('0x'
+    if(row_operation < 3, '{{ all_bits }}', concat('0x'
         {%- for chunk in columns | batch(56) | list | reverse -%}
         , lpad(hex(mask_{{ loop.revindex }}), {{ ((chunk | length + 7) // 8) * 2 }}, '0')
         {%- endfor -%}

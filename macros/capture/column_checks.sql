@@ -1,26 +1,36 @@
 {#- What shows that a value is not what the image says: the parser rounds some, and some it cannot tell. -#}
 
-{#- The name of a column whose value is not what the image says, or `image` where it is none; NULL where all
-    is well. -#}
-{% macro _misfit(instance) -%}
-    {%- set columns = instance.columns -%}
-    {%- set tests = [] -%}
-    {%- for column in columns -%}
-        {%- for misfit in dbt_cdc._misfits(column) -%}
-            {%- do tests.append('when ' ~ misfit ~ ' then ' ~ dbt_cdc._literal(column.name)) -%}
-        {%- endfor -%}
+{#- Whether a value is not what the image says, or the image is none. -#}
+{% macro _is_misfit(instance) -%}
+    {%- set tests = [dbt_cdc._is_no_image(instance)] -%}
+    {%- if instance.before_image == 'complete' -%}
+        {%- do tests.append('size(missing) > 0') -%}
+    {%- endif -%}
+    {%- for column in instance.columns -%}
+        {%- do tests.extend(dbt_cdc._misfits(column)) -%}
     {%- endfor -%}
+    {{ dbt_cdc._flow(tests, ' or ', 0) }}
+{%- endmacro %}
+
+
+{#- Of a misfit, the name of the column, or `image` where it is none. -#}
+{% macro _misfit(instance) -%}
 case
-    when json.malformed is not null or size(json.images) <> 2
-        or {{ dbt_cdc._logged_before(instance) }} is null or after is null or text is null {{- " and not (operation = 'UPDATE' and after_image is not null)"
-            if instance.before_image == 'partial' }} then 'image'
+    when {{ dbt_cdc._is_no_image(instance) }} then 'image'
     {%- if instance.before_image == 'complete' %}
-    when arrays_overlap(before_lacks, names) then get(array_intersect(before_lacks, names), 0)
+    when size(missing) > 0 then get(missing, 0)
     {%- endif %}
-    {%- for test in tests %}
-    {{ dbt_cdc._indent(test, 4) }}
+    {%- for column in instance.columns %}
+        {%- for misfit in dbt_cdc._misfits(column) %}
+    when {{ dbt_cdc._indent(misfit, 4) }} then {{ dbt_cdc._literal(column.name) }}
+        {%- endfor %}
     {%- endfor %}
 end
+{%- endmacro %}
+
+
+{% macro _is_no_image(instance) -%}
+{{ dbt_cdc._logged_before(instance) }} is null or after is null or json.malformed is not null or size(json.images) <> 2
 {%- endmacro %}
 
 
@@ -49,26 +59,25 @@ end
             are refused. -#}
         {% set written = 'concat(' ~ dbt_cdc._key_literal(column) ~ ', ' ~ read ~ ', ' %}
         {% do misfits.append(
-            read ~ " rlike '" ~ '^(-?\\\\d+[.]|0$|"|[{\\\\[].*(\\\\d[.]\\\\d|"-?I))' ~ "'\n    and text rlike "
-            ~ dbt_cdc._literal(dbt_cdc._key_pattern(column) ~ '(-?\\d+[.eE]|-0|[{\\[])')
+            read ~ " rlike '" ~ '^(-?\\\\d+[.]|0$|"|[{\\\\[].*(\\\\d[.]\\\\d|"(NaN|-?Inf)))' ~ "'\n    and text rlike "
+            ~ dbt_cdc._literal(dbt_cdc._key_pattern(column) ~ '(-?\\d+[.eE]|-0|[-+]?[{\\[NI])')
             ~ '\n    and not contains(text, ' ~ written ~ "','))\n    and not contains(text, " ~ written ~ "'}'))") %}
     {% elif family in ['decimal', 'integer'] and data_type != dbt_cdc._parser_type(column) %}
         {% do misfits.append('not ' ~ read ~ ' <=> ' ~ value) %}
+    {% elif family == 'float' and not column.encodings %}
+        {#- What no number in JSON is, NaN and Infinity, comes in quotes; a number too large gives Infinity, too. -#}
+        {% do misfits.append('isnan(' ~ value ~ ' - ' ~ value ~ ') and text rlike '
+            ~ dbt_cdc._literal(dbt_cdc._key_pattern(column) ~ '[^"\\s]')) %}
     {% elif family in ['binary', 'date', 'timestamp', 'float'] %}
-        {% set is_lost = 'isnull(' ~ value ~ ') <> isnull(' ~ read ~ ')' %}
-        {% set shapes = {
-            'date': '^[-+]?\\d{4,}-\\d+-\\d+([T ][0:.]+Z?)?$',
-            'timestamp': '^[-+]?\\d{4,}-\\d+-\\d',
-            'float': '^([-+.0-9eE]+|-?Infinity|NaN)$',
-        } %}
-        {% if family == 'binary' %}
-            {% do misfits.append(is_lost ~ ' or length(' ~ read ~ ') % 4 <> 0') %}
-        {% else %}
-            {% do misfits.append(
-                is_lost ~ '\n    or not ' ~ read ~ ' rlike ' ~ dbt_cdc._literal(shapes[family])) %}
-        {% endif %}
+        {% do misfits.append('isnull(' ~ value ~ ') <> isnull(' ~ read ~ ')') %}
+        {% do misfits.append('length(' ~ read ~ ') % 4 <> 0' if family == 'binary' else 'not ' ~ read ~ ' rlike '
+            ~ dbt_cdc._literal({
+                'date': '^[-+]?\\d{4,}-\\d+-\\d+([T ][0:.]+Z?)?$',
+                'timestamp': '^[-+]?\\d{4,}-\\d+-\\d',
+                'float': '^([-+.0-9eE]+|-?Infinity|NaN)$',
+            }[family])) %}
         {% if family == 'float' %}
-            {% do misfits.append('abs(' ~ value ~ ") = double('infinity') and " ~ read ~ " rlike '\\\\d$'") %}
+            {% do misfits.append('isnan(' ~ value ~ ' - ' ~ value ~ ') and ' ~ read ~ " rlike '\\\\d$'") %}
         {% endif %}
     {% endif %}
     {% if family == 'decimal' %}
@@ -88,12 +97,15 @@ end
 
 
 {#- True for rows that `condition` takes, or the error that stops the scan; why a record is bad, `_problems`
-    tells then. -#}
+    tells then. Without scripting nothing asks it, so the error names the column. -#}
 {% macro _checked(instance, condition) -%}
-if(misfit is null, {{ condition }}, raise_error(concat(
-    {{ dbt_cdc._literal('CDC 22859: bad log record of table ' ~ instance.table ~ ', lsn ') }}, lsn,
-    ', column ', misfit, {{ dbt_cdc._literal(dbt_cdc._error_page()) }}
-)))
+if(is_misfit, raise_error(concat(
+    {{ dbt_cdc._literal('CDC 22859: bad log record of table ' ~ instance.table ~ ', lsn ') }}, lsn, {# -#}
+    {% if not var('cdc_sql_scripting', true) -%}
+    ', column ', {{ dbt_cdc._indent(dbt_cdc._misfit(instance), 4) }},
+    {% endif -%}
+    {{ dbt_cdc._literal(dbt_cdc._error_page()) }}
+)), {{ condition }})
 {%- endmacro %}
 
 

@@ -9,6 +9,8 @@
         {% do return('string') %}
     {% elif family == 'integer' %}
         {% do return('bigint' if data_type in ['bigint', 'long'] else 'int') %}
+    {% elif family == 'float' %}
+        {% do return('double') %}
     {% elif family == 'decimal' %}
         {% do return('decimal(38,' ~ dbt_cdc._parser_scale(data_type) ~ ')') %}
     {% endif %}
@@ -63,9 +65,9 @@
     {%- elif column.encodings -%}
     old.{{ name }} <=> new.{{ name }}
             or {{ old }} <=> {{ new }}
-    {%- elif dbt_cdc._type_family(column.data_type) in ['float', 'binary', 'date', 'timestamp', 'text'] -%}
-    {{ old }} <=> {{ new }}
-    {%- else -%} old.{{ name }} <=> new.{{ name }}
+    {%- elif dbt_cdc._type_family(column.data_type) in ['integer', 'decimal'] -%}
+    old.{{ name }} <=> new.{{ name }}
+    {%- else -%} {{ old }} <=> {{ new }}
     {%- endif -%}
 {%- endmacro %}
 

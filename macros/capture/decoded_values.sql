@@ -97,7 +97,7 @@ try_add(
     {%- set data_type, family = column.data_type | lower | trim, dbt_cdc._type_family(column.data_type) -%}
     {%- set type = dbt_cdc._decoded_type(column, encoding) -%}
     {%- set decoded = dbt_cdc._decoded(encoding, read, type) -%}
-    {%- if not encoding.name -%}
+    {%- if encoding.name in [none, 'text'] -%}
         {{ dbt_cdc._plain_value(column, read) }}
     {%- elif family in ['string', 'text'] -%}
         {%- if encoding.name in ['date', 'timestamp'] -%}
@@ -122,10 +122,15 @@ try_add(
     {% for encoding in column.encodings %}
         {% set type = dbt_cdc._decoded_type(column, encoding) %}
         {% set tests = dbt_cdc._undecodable(encoding, read, type) %}
-        {% if not encoding.name and family in ['decimal', 'integer'] %}
+        {% if encoding.name == 'text' %}
+            {#- The parser writes a number that is not in quotes anew. -#}
+            {% do tests.append('isnotnull(' ~ read ~ ') and text rlike '
+                ~ dbt_cdc._literal(dbt_cdc._key_pattern(column) ~ '[^"\\s]')) %}
+        {% endif %}
+        {% if encoding.name in [none, 'text'] and family in ['decimal', 'integer'] %}
             {% do tests.append('not try_cast(' ~ read ~ ' as decimal(38,'
                 ~ dbt_cdc._parser_scale(column.data_type) ~ ')) <=> ' ~ value) %}
-        {% elif not encoding.name %}
+        {% elif encoding.name in [none, 'text'] %}
             {% do tests.extend(dbt_cdc._plain_misfits(column, read, value)) %}
         {% elif encoding.name in ['date', 'timestamp'] and family in ['string', 'text'] %}
             {% do tests.extend(dbt_cdc._plain_misfits(column, read, value)) %}

@@ -76,13 +76,13 @@
 {% macro _encoding(source_type, column_name) %}
     {% set text = source_type | string | lower | replace(' ', '') %}
     {% set match = modules.re.fullmatch(
-        '(decimal)(?:\\((\\d+)(?:,(\\d+))?\\))?|(date)|timestamp(?:\\(([0-9])\\))?|binary(?:\\((hex|base64)\\))?', text
+        '(decimal)(?:\\((\\d+)(?:,(\\d+))?\\))?|(date)|timestamp(?:\\(([0-9])\\))?|binary(?:\\((hex|base64)\\))?|text', text
     ) %}
     {% if not match %}
         {% do dbt_cdc.raise_cdc_error(
             22963, "the source type of column '" ~ column_name ~ "' is '" ~ source_type ~ "'",
             'it is one of decimal(p,s), decimal (each value tells its scale), date, timestamp(0) to timestamp(9), '
-            ~ 'binary, binary(hex), binary(base64)'
+            ~ 'binary, binary(hex), binary(base64), text (a number in quotes)'
         ) %}
     {% endif %}
     {% set decimal, precision, scale, date, digits, spelling = match.groups() %}
@@ -91,6 +91,8 @@
             'name': 'decimal', 'scale': (scale or 0) | int if '(' in text else none,
             'bytes': 8 if (precision or 38) | int <= 18 else 16,
         }) %}
+    {% elif text == 'text' %}
+        {% do return({'name': 'text'}) %}
     {% elif date %}
         {% do return({'name': 'date'}) %}
     {% elif text.startswith('timestamp') %}

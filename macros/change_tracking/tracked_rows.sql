@@ -76,8 +76,7 @@ select
     {{ 'log.change_tracking_context' if dbt_cdc._log_has(window.log, 'change_tracking_context')
         else 'cast(null as string)' }} as context,
     {{- '\n    log.encodings,' if tracked.has_encodings }}
-    case when log.operation <> 'INSERT' then log.before_image end as before_image,
-    case when log.operation <> 'DELETE' then log.after_image end as after_image
+    {{ dbt_cdc._indent(dbt_cdc._logged_images(tracked), 4) }}
 from {{ window.log }} as log
 inner join transactions
     on

@@ -49,8 +49,8 @@
 {%- endmacro %}
 
 
-{#- SQL of several parts in lines of some 96 characters, where the text is indented by `width`: a comma
-    ends a line, an operator begins it. -#}
+{#- SQL of several parts in lines of at most 100 characters, where the text is indented by `width`: a comma
+    ends a line, an operator begins it. Before ` <=> ` a part may be broken. -#}
 {% macro _flow(parts, separator, width) -%}
     {%- set lines = [''] -%}
     {%- for part in parts -%}
@@ -59,12 +59,15 @@
         {%- elif not loop.first -%}
             {%- set part = separator.lstrip() ~ part -%}
         {%- endif -%}
+        {%- if part | length + width > 100 and part.count(' <=> ') == 1 -%}
+            {%- set part = part.replace(' <=> ', '\n    <=> ') -%}
+        {%- endif -%}
         {%- set line = lines.pop() -%}
-        {%- if line and (line ~ part) | length + width > 96 -%}
+        {%- if line and ((line ~ part) | length + width > 99 or '\n' in line ~ part) -%}
             {%- do lines.extend([line, part]) -%}
         {%- else -%}
             {%- do lines.append(line ~ ' ' ~ part if line else part) -%}
         {%- endif -%}
     {%- endfor -%}
-    {{ lines | join('\n' ~ ' ' * width) }}
+    {{ dbt_cdc._indent(lines | join('\n'), width) }}
 {%- endmacro %}

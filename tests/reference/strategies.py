@@ -132,6 +132,7 @@ def encode(value: Any, data_type: str, rng: random.Random) -> str:
         text = {float("inf"): "Infinity", -float("inf"): "-Infinity"}.get(value, repr(value))
         if value is NAN or "y" in text:
             return json.dumps("NaN" if value is NAN else text)
+        return text
     else:
         return str(value) + rng.choice(["", "", "", " ", "\n"])
     return f'"{text}"' if quote else text
@@ -360,7 +361,7 @@ def spoil(log: HostileLog, seed: int) -> tuple[HostileLog, Injected] | None:
     instance = by_name[record.table]
     which = "after_image" if record.operation != "DELETE" else "before_image"
     if kind == "bad_json":
-        columns = {which: rng.choice(['{"a": 1', "", '{"a": NaN}', "{'a': 1}"])}
+        columns = {which: rng.choice(['{"a": 1', "", '{"a": nan}', "{'a': 1}"])}
     elif kind == "no_object":
         columns = {which: rng.choice(["[1]", "12", '"x"'])}
     elif kind == "missing":

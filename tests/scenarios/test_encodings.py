@@ -62,6 +62,11 @@ DATES = [
     "{}",
 ]
 HEX = ['"00ff"', '"00FF"', '""', '"0"', '"xy"', f'"{"00ff" * 60}"', "12", "[1]"]
+QUOTED = [
+    '"1"', '"-12"', '"1.5"', '"12345678901234567.1234"', '"9223372036854775807"', '"NaN"',
+    '"1e400"', '"true"', '"0"', '"x"', '""', '"Infinity"', "1", "1.5", "true",
+    "12345678901234567.1234",
+]  # fmt: skip
 CASES = {
     "decimal(9,2)": (
         ("decimal(9,2)", "decimal(18,4)", "decimal(5,1)", "double", "string"), DECIMALS,
@@ -75,6 +80,7 @@ CASES = {
     "timestamp": (("timestamp", "varchar(30)"), MICROS),
     "timestamp(9)": (("timestamp",), NANOS),
     "binary(hex)": (("binary", "string"), HEX),
+    "text": (("double", "float", "int", "bigint", "decimal(20,4)", "boolean"), QUOTED),
 }  # fmt: skip
 INSTANCES = {
     (source_type, data_type): CaptureInstance(
@@ -103,6 +109,10 @@ def statements(make_project: Callable[..., Project]) -> Iterator[tuple[Capture, 
 
 def canonical(value: str, source_type: str, data_type: str) -> str:
     """The JSON of a value as the canonical log has it; ValueError where it is none."""
+    if source_type == "text":
+        if not value.startswith('"'):
+            raise ValueError(f"{value} is not in quotes")
+        return value
     is_text = data_type.startswith(("string", "varchar"))
     is_time = source_type.startswith(("date", "timestamp"))
     if is_text and is_time and not value.lstrip("-").isdigit():
