@@ -46,19 +46,19 @@ with {{ dbt_cdc._window_records(instance, window) }},
 {%- endmacro %}
 
 
-{#- CTE `records`: the instance's records that the window commits, in the transactions that were written down
+{#- CTE `parsed`: the instance's records that the window commits, in the transactions that were written down
     when it was opened, or for a backfill, of the whole log up to its end. The log is read from the window's
     first record on. No join hint: a small window is broadcast, a large one is joined by sorting, and nothing
     grows on the driver. -#}
 {% macro _window_records(instance, window) -%}
-records as (
+parsed as (
     select
         committed.commit_lsn,
         log.lsn,
         log.operation,
         log.command_id,
         {{- '\n        log.encodings,' if instance.has_encodings }}
-        {{ dbt_cdc._indent(dbt_cdc._logged_images(instance), 8) }}
+        {{ dbt_cdc._indent(dbt_cdc._read_images(instance), 8) }}
     from {{ window.log }} as log
     inner join {% if window.get('is_backfill') -%}
         (
@@ -68,23 +68,10 @@ records as (
     {%- else %}{{ dbt_cdc._transactions_of(window) }}{% endif %} as committed
         on log.tran_id = committed.tran_id
         and log.lsn between committed.begin_lsn and committed.commit_lsn
-    where
-        {{ 'committed.commit_lsn is not null' if window.get('is_backfill')
+    where {{ 'committed.commit_lsn is not null' if window.get('is_backfill')
             else dbt_cdc._indent(dbt_cdc._is_committed_in(window), 8) }}
         and {{ dbt_cdc._indent(dbt_cdc._is_record_of(instance, window), 8) }}
 )
-{%- endmacro %}
-
-
-{#- What an operation has none of is an empty image; one that is missing is null. -#}
-{% macro _logged_images(source) -%}
-    {%- if source.before_image == 'partial' -%}
-case log.operation when 'INSERT' then '{}' when 'UPDATE' then coalesce(log.before_image, '{}')
-    else log.before_image end as before_image,
-    {%- else -%}
-if(log.operation = 'INSERT', '{}', log.before_image) as before_image,
-    {%- endif %}
-if(log.operation = 'DELETE', '{}', log.after_image) as after_image
 {%- endmacro %}
 
 

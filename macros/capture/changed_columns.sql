@@ -4,21 +4,26 @@
 {% macro _null_tests(instance) %}
     {% set tests = [] %}
     {% for column in dbt_cdc._logged_columns(instance.columns) %}
-        {% for image in [dbt_cdc._logged_before(instance), 'after'] %}
-            {% do tests.append('isnull(' ~ image ~ '.' ~ dbt_cdc._column(column.name) ~ ')') %}
-        {% endfor %}
+        {% set name = dbt_cdc._column(column.name) %}
+        {% do tests.append('isnull(' ~ dbt_cdc._logged_before(instance) ~ '.' ~ name ~ ' = post.' ~ name ~ ')') %}
     {% endfor %}
     {% do return(tests or ['false']) %}
 {% endmacro %}
 
 
+{#- Whether the mask has a bit of the key. -#}
 {% macro _is_key_change(instance) -%}
-    {%- set same = [] -%}
-    {%- for column in instance.columns if column.name in instance.index_columns -%}
-        {%- set is_same = dbt_cdc._is_same(column) -%}
-        {%- do same.append('(' ~ is_same ~ ')' if ' or ' in is_same else is_same) -%}
+    {%- set tests = [] -%}
+    {%- for chunk in instance.columns | batch(56) -%}
+        {%- set bits = [] -%}
+        {%- for column in chunk if column.name in instance.index_columns -%}
+            {%- do bits.append(2 ** chunk.index(column)) -%}
+        {%- endfor -%}
+        {%- if bits -%}
+            {%- do tests.append('mask_' ~ loop.index ~ ' & ' ~ bits | sum ~ ' <> 0') -%}
+        {%- endif -%}
     {%- endfor -%}
-    {{ 'if(' ~ same | join(' and ') ~ ', false, true)' if same else 'false' }}
+    {{ tests | join(' or ') or 'false' }}
 {%- endmacro %}
 
 
@@ -26,16 +31,16 @@
     is the lowest. A column of which a partial image does not tell the old value may have changed. -#}
 {% macro _mask_parts(instance) -%}
     {%- for chunk in instance.columns | batch(56) %}
-    {%- set bits = ['0L'] %}
+    {%- set bits = [] %}
     {%- for column in chunk if not dbt_cdc._is_computed(column) %}
         {%- set same = dbt_cdc._is_same(column) %}
         {%- if instance.before_image == 'partial' and column.name not in instance.index_columns %}
             {%- set same = 'not coalesce(array_contains(missing, '
-                ~ dbt_cdc._literal(column.name) ~ '), false)\n            and (' ~ same ~ ')' %}
+                ~ dbt_cdc._literal(column.name) ~ '), false)\n    and (' ~ same ~ ')' %}
         {%- endif %}
-        {%- do bits.append('if(' ~ same ~ ', 0, ' ~ 2 ** chunk.index(column) ~ ')') %}
+        {%- do bits.append('if(' ~ same ~ ', ' ~ ('0' if bits else '0L') ~ ', ' ~ 2 ** chunk.index(column) ~ ')') %}
     {%- endfor %}
-        {{ dbt_cdc._flow(bits, ' + ', 8) }} as mask_{{ loop.index }},
+        {{ dbt_cdc._flow(bits or ['0L'], ' + ', 8) }} as mask_{{ loop.index }},
     {%- endfor -%}
 {%- endmacro %}
 

@@ -64,7 +64,7 @@
     old.{{ name }} <=> new.{{ name }}
     {%- elif column.encodings -%}
     old.{{ name }} <=> new.{{ name }}
-            or {{ old }} <=> {{ new }}
+    or {{ old }} <=> {{ new }}
     {%- elif dbt_cdc._type_family(column.data_type) in ['integer', 'decimal'] -%}
     old.{{ name }} <=> new.{{ name }}
     {%- else -%} {{ old }} <=> {{ new }}

@@ -3,18 +3,18 @@
 {#- What a text `read` stands for. An encoding is known here, in `_undecodable` below, and nowhere else. -#}
 {% macro _decoded(encoding, read, data_type) -%}
     {%- if encoding.name == 'date' -%}
-        coalesce({{ dbt_cdc._time_of_number(encoding, read) }}, try_cast(rtrim('Z', {{ read }}) as date))
+coalesce({{ dbt_cdc._time_of_number(encoding, read) }},
+    try_cast(rtrim('Z', {{ read }}) as date))
     {%- elif encoding.name == 'timestamp' -%}
-        coalesce({{ dbt_cdc._time_of_number(encoding, read) }}, try_cast({{ read }} as timestamp))
+coalesce({{ dbt_cdc._time_of_number(encoding, read) }},
+    try_cast({{ read }} as timestamp))
     {%- elif encoding.name == 'binary(hex)' -%}
         try_to_binary({{ read }}, 'hex')
     {%- elif encoding.name == 'decimal' -%}
         {%- set exponent = "'E-" ~ encoding.scale ~ "'" if encoding.scale is not none
             else "'E', -try_cast(get_json_object(" ~ read ~ ", '$.scale') as int)" -%}
-try_cast(concat(
-    {{ dbt_cdc._unscaled(dbt_cdc._unscaled_text(encoding, read), encoding.bytes) | indent(4) }},
-    {{ exponent }}
-) as {{ data_type }})
+try_cast(concat({{ dbt_cdc._unscaled(dbt_cdc._unscaled_text(encoding, read), encoding.bytes) }},
+    {{ exponent }}) as {{ data_type }})
     {%- endif -%}
 {%- endmacro %}
 
@@ -38,8 +38,8 @@ try_cast(concat(
     {% elif encoding.name == 'decimal' %}
         {#- Of up to `bytes` bytes, and no more than the number needs, so that equal texts are equal numbers. -#}
         {% set tests = ['not ' ~ dbt_cdc._unscaled_text(encoding, read)
-            ~ " rlike '^(?=" ~ ('.{4,8}$|.{11}=$' if encoding.bytes == 8 else '.{4,20}$|.{22}==$')
-            ~ ")(?!A[A-H](?!==$)|/[4-9+/])([\\\\w+/]{4})*([\\\\w+/]{2,3}={1,2})?$'"] %}
+            ~ " rlike '^(?=(.{4}){1," ~ ('2}$|.{11}=$' if encoding.bytes == 8 else '5}$|.{22}==$')
+            ~ ")(?!A[A-H](?!==$)|/[4-9+/])[\\\\w+/]+={0,2}$'"] %}
         {% if encoding.scale is none %}
             {% do tests.append(
                 'get_json_object(' ~ read ~ ", '$.scale') > " ~ dbt_cdc._type_size(data_type, 1)) %}
@@ -58,19 +58,20 @@ try_cast(concat(
 
 {#- The number of a two's complement in base64. Its first character tells the sign. -#}
 {% macro _unscaled(text, bytes) -%}
-    {%- set hex = 'lpad(\n    hex(try_to_binary(' ~ text ~ ", 'base64')), " ~ bytes * 2
-        ~ ', if(' ~ text ~ " rlike '^[A-Za-f]', '0', 'F')\n)" -%}
+    {%- set is_positive = text ~ " >= 'A' and " ~ text ~ " < 'g'" -%}
+    {%- set hex = 'lpad(hex(try_to_binary(' ~ text ~ ", 'base64')), " ~ bytes * 2
+        ~ ',\n    if(' ~ is_positive ~ ", '0', 'F'))" -%}
     {%- if bytes == 8 -%}
 conv({{ hex }}, 16, -10)
     {%- else -%}
 try_add(
     try_multiply(
-        cast(conv(left({{ hex }}, 16), 16, -10) as decimal(20, 0))
-        + if({{ text }} rlike '^[A-Za-f]', 0, 1),
+        cast(conv(left({{ hex | indent(8) }}, 16), 16, -10) as decimal(20, 0))
+            + if({{ is_positive }}, 0, 1),
         18446744073709551616
     ),
-    cast(conv(right({{ hex }}, 16), 16, 10) as decimal(20, 0))
-    - if({{ text }} rlike '^[A-Za-f]', 0, 18446744073709551616)
+    cast(conv(right({{ hex | indent(4) }}, 16), 16, 10) as decimal(20, 0))
+        - if({{ is_positive }}, 0, 18446744073709551616)
 )
     {%- endif -%}
 {%- endmacro %}

@@ -57,7 +57,7 @@ with transactions as (
     {{ dbt_cdc._indent(dbt_cdc._versions_sql(window), 4) }}
 ),
 
-records as (
+parsed as (
     {{ dbt_cdc._indent(dbt_cdc._tracked_records(tracked, window), 4) }}
 ),
 
@@ -76,7 +76,7 @@ select
     {{ 'log.change_tracking_context' if dbt_cdc._log_has(window.log, 'change_tracking_context')
         else 'cast(null as string)' }} as context,
     {{- '\n    log.encodings,' if tracked.has_encodings }}
-    {{ dbt_cdc._indent(dbt_cdc._logged_images(tracked), 4) }}
+    {{ dbt_cdc._indent(dbt_cdc._read_images(tracked), 4) }}
 from {{ window.log }} as log
 inner join transactions
     on

@@ -50,8 +50,8 @@
 
 
 {#- SQL of several parts in lines of at most 100 characters, where the text is indented by `width`: a comma
-    ends a line, an operator begins it. Before ` <=> ` a part may be broken. -#}
-{% macro _flow(parts, separator, width) -%}
+    ends a line, an operator begins it. `taken` are characters before it. -#}
+{% macro _flow(parts, separator, width, taken=0) -%}
     {%- set lines = [''] -%}
     {%- for part in parts -%}
         {%- if separator == ', ' -%}
@@ -59,11 +59,10 @@
         {%- elif not loop.first -%}
             {%- set part = separator.lstrip() ~ part -%}
         {%- endif -%}
-        {%- if part | length + width > 100 and part.count(' <=> ') == 1 -%}
-            {%- set part = part.replace(' <=> ', '\n    <=> ') -%}
-        {%- endif -%}
+        {%- set part = dbt_cdc._broken(part, 100 - width) -%}
         {%- set line = lines.pop() -%}
-        {%- if line and ((line ~ part) | length + width > 99 or '\n' in line ~ part) -%}
+        {%- set room = 99 - width - (0 if lines else taken) -%}
+        {%- if line and ((line ~ part) | length > room or '\n' in line ~ part) -%}
             {%- do lines.extend([line, part]) -%}
         {%- else -%}
             {%- do lines.append(line ~ ' ' ~ part if line else part) -%}
@@ -71,3 +70,12 @@
     {%- endfor -%}
     {{ dbt_cdc._indent(lines | join('\n'), width) }}
 {%- endmacro %}
+
+
+{#- A comparison in two lines, where it has no room in one. -#}
+{% macro _broken(text, room) %}
+    {% for operator in ['<=> ', 'rlike '] if text | length > room and '\n' not in text and text.count(' ' ~ operator) == 1 %}
+        {% do return(text.replace(' ' ~ operator, '\n    ' ~ operator)) %}
+    {% endfor %}
+    {% do return(text) %}
+{% endmacro %}

@@ -1,66 +1,54 @@
-with records as (
+with parsed as (
     select
         committed.commit_lsn,
         log.lsn,
         log.operation,
         log.command_id,
-        if(log.operation = 'INSERT', '{}', log.before_image) as before_image,
-        if(log.operation = 'DELETE', '{}', log.after_image) as after_image
+        log.before_image,
+        log.after_image,
+        from_json(
+            concat('{"images":[', if(log.operation = 'INSERT', '{}', log.before_image), ',',
+                if(log.operation = 'DELETE', '{}', log.after_image), ']}'),
+            'images array<struct<`id`: int, `note`: string, `amount`: decimal(38,18),
+            `at`: string>>, bad string',
+            map('columnNameOfCorruptRecord', 'bad', 'locale', 'en-GB', 'allowSingleQuotes', 'false')
+        ) as json
     from schema_of_target.raw_log as log
     inner join schema_of_target.scan_transactions as committed
         on log.tran_id = committed.tran_id
         and log.lsn between committed.begin_lsn and committed.commit_lsn
-    where
-        committed.window_to_lsn = '0x00000000000000000000'
+    where committed.window_to_lsn = '0x00000000000000000000'
         and committed.commit_lsn > '0x00000000000000000000'
         and log.source_schema = 'dbo' and log.source_name = 'orders'
         and log.operation in ('INSERT', 'UPDATE', 'DELETE')
         and log.lsn between '0x00000000000000000000' and '0x00000000000000000000'
 ),
 
-parsed as (
-    select
-        *,
-        from_json(
-            concat('{"images":[', before_image, ',', after_image, ']}'),
-            'images array<struct<
-                `id`: int, `note`: string, `amount`: decimal(38,18), `at`: string
-            >>, malformed string',
-            map('columnNameOfCorruptRecord', 'malformed', 'locale', 'en-GB',
-                'allowSingleQuotes', 'false')
-        ) as json,
-        get(json.images, 0) as old,
-        get(json.images, 1) as after
-    from records
-),
-
 -- a null may be an absent key: what only the after image lacks has not changed
 compared as (
     select
         *,
+        get(json.images, 0) as old,
+        get(json.images, 1) as post,
         if(operation = 'UPDATE' and (
-            isnull(old.`id`) or isnull(after.`id`) or isnull(old.`note`) or isnull(after.`note`)
-            or isnull(old.`amount`) or isnull(after.`amount`) or isnull(old.`at`)
-            or isnull(after.`at`)
-        ), array(
-            'id', 'note', 'amount', 'at'
-        ), null) as names,
+            isnull(old.`id` = post.`id`) or isnull(old.`note` = post.`note`)
+            or isnull(old.`amount` = post.`amount`) or isnull(old.`at` = post.`at`)
+        ), array('id', 'note', 'amount', 'at'), null) as names,
         array_except(names, json_object_keys(after_image)) as kept,
         array_except(array_except(names, json_object_keys(before_image)), kept) as missing,
         if(size(kept) > 0, named_struct(
-            'id', (if(array_contains(kept, 'id'), old, after)).`id`,
-            'note', (if(array_contains(kept, 'note'), old, after)).`note`,
-            'amount', (if(array_contains(kept, 'amount'), old, after)).`amount`,
-            'at', (if(array_contains(kept, 'at'), old, after)).`at`
-        ), after) as new,
-        0L + if(old.`id` <=> new.`id`, 0, 1) + if(old.`note` <=> new.`note`, 0, 2)
+            'id', (if(array_contains(kept, 'id'), old, post)).`id`,
+            'note', (if(array_contains(kept, 'note'), old, post)).`note`,
+            'amount', (if(array_contains(kept, 'amount'), old, post)).`amount`,
+            'at', (if(array_contains(kept, 'at'), old, post)).`at`
+        ), post) as new,
+        if(old.`id` <=> new.`id`, 0L, 1) + if(old.`note` <=> new.`note`, 0, 2)
         + if(old.`amount` <=> new.`amount`, 0, 4)
         + if(try_cast(old.`at` as timestamp) <=> try_cast(new.`at` as timestamp), 0, 8) as mask_1,
-        if(old.`id` <=> new.`id`, false, true) as is_key_change
+        mask_1 & 1 <> 0 as is_key_change
     from parsed
 ),
 
--- a row for each image; what the parser rounds or cannot tell shows beside the value made of it
 typed as (
     select
         *,
@@ -71,16 +59,13 @@ typed as (
         ) as value,
         contains(text, '00000000') or contains(text, '99999999')
         or contains(text, 'e-') or contains(text, 'E-') as is_long,
-        old is null or after is null or json.malformed is not null or size(json.images) <> 2
-        or size(missing) > 0
+        old is null or post is null or json.bad is not null or size(json.images) <> 2
         or image.`note` rlike '^(-?\\d+[.]|0$|"|[{\\[].*(\\d[.]\\d|"(NaN|-?Inf)))'
             and text rlike '"note"\\s*:\\s*(-?\\d+[.eE]|-0|[-+]?[{\\[NI])'
-            and not contains(text, concat('"note":', image.`note`, ','))
-            and not contains(text, concat('"note":', image.`note`, '}'))
-        or char_length(value.`note`) > 20 or not image.`amount` <=> value.`amount`
-        or is_long and text rlike '"amount"\\s*:\\s*"?-?\\d*[.]\\d{18}\\d*[1-9]'
-        or is_long and length(regexp_extract(text, '"amount"\\s*:\\s*"?-?\\d*[.]?(\\d*)[eE]-', 1))
-            + int(0 || regexp_extract(text, '"amount"\\s*:\\s*"?-?[\\d.]*[eE]-(\\d{1,9})', 1)) > 18
+            and not replace(text, '"note":' || image.`note`, '\Z') rlike '\Z[,}]'
+        or size(missing) > 0 or char_length(value.`note`) > 20
+        or not image.`amount` <=> value.`amount`
+        or is_long and text rlike '"amount"\\s*:\\s*"?-?(\\d*[.]\\d{18}\\d*[1-9]|[\\d.]+[eE]-)'
         or isnull(value.`at`) <> isnull(image.`at`) or not image.`at` rlike '^[-+]?\\d{4,}-\\d+-\\d'
             as is_misfit
     from compared
