@@ -69,11 +69,9 @@ case when value_schema is not null then to_json(map_from_entries(transform(
 {% endmacro %}
 
 
-{#- Whether an update, the only event that leaves values out, holds one of them. -#}
+{#- Whether an event holds one of them. -#}
 {% macro _debezium_has_unavailable() -%}
-op = 'u' and (
     {%- for text in dbt_cdc._debezium_placeholders() -%}
     {{ ' or ' if not loop.first }}contains(images, '{{ text }}')
     {%- endfor -%}
-)
 {%- endmacro %}
