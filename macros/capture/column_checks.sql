@@ -58,12 +58,13 @@ end
     {% set misfits = [] %}
     {% if family in ['string', 'text'] %}
         {#- The parser writes numbers and nested values anew, 1.50 as 1.5: where the text has them otherwise, they
-            are refused. -#}
+            are refused. Most values match the first pattern where they begin. -#}
+        {% set written = dbt_cdc._key_literal(column) ~ ' || ' ~ read %}
         {% do misfits.append(
-            read ~ " rlike '" ~ '^(-?\\\\d+[.]|0$|"|[{\\\\[].*(\\\\d[.]\\\\d|"(NaN|-?Inf)))' ~ "'\n    and text rlike "
+            'not ' ~ read ~ " rlike '" ~ '^(?!-?\\\\d+[.]|0$|"|[{\\\\[].*(\\\\d[.]\\\\d|"(NaN|-?Inf)))' ~ "'\n    and text rlike "
             ~ dbt_cdc._literal(dbt_cdc._key_pattern(column) ~ '(-?\\d+[.eE]|-0|[-+]?[{\\[NI])')
-            ~ '\n    and not replace(text, ' ~ dbt_cdc._key_literal(column) ~ ' || ' ~ read
-            ~ ", '\\Z') rlike '\\Z[,}]'") %}
+            ~ '\n    and not replace(text, ' ~ written ~ ", '\\Z')"
+            ~ ('\n        ' if written | length > 46 else ' ') ~ "rlike '\\Z[,}]'") %}
     {% elif family in ['decimal', 'integer'] and data_type != dbt_cdc._parser_type(column) %}
         {% do misfits.append('not ' ~ read ~ ' <=> ' ~ value) %}
     {% elif family == 'float' and not column.encodings %}
@@ -83,24 +84,30 @@ end
         {% endif %}
     {% endif %}
     {% if family == 'decimal' %}
-        {% set scale = dbt_cdc._parser_scale(data_type) %}
-        {#- The parser rounds what is behind its last place. With zeros or nines before it that does not show. Nobody
-            writes with an exponent what four places hold. -#}
-        {% set places = dbt_cdc._type_size(data_type, 1) %}
-        {% set is_shown = 'is_long and ' if scale - places >= 8 else '' %}
-        {% set key = dbt_cdc._key_pattern(column) ~ '"?-?' %}
-        {% set rounded = '\\d*[.]\\d{' ~ scale ~ '}\\d*[1-9]' %}
-        {% do misfits.append(is_shown ~ 'text rlike ' ~ dbt_cdc._literal(
-            key ~ (rounded if places > 4 else '(' ~ rounded ~ '|[\\d.]+[eE]-)'))) %}
-        {% if places > 4 %}
-            {% do misfits.append(is_shown
-                ~ 'length(regexp_extract(text, ' ~ dbt_cdc._literal(key ~ '\\d*[.]?(\\d*)[eE]-') ~ ', 1))'
-                ~ '\n    + int(0 || regexp_extract(text, '
-                ~ dbt_cdc._literal(key ~ '[\\d.]*[eE]-(\\d{1,9})') ~ ', 1)) > ' ~ scale) %}
-        {% endif %}
+        {% do misfits.append(dbt_cdc._rounded_misfit(column, read)) %}
     {% endif %}
     {% do return(misfits) %}
 {% endmacro %}
+
+
+{#- What shows that the parser has rounded a decimal, behind its last place. Where the column has fewer places, it
+    shows in the value but behind a run of zeros or nines, seven of which are on one side of the point where there are
+    fourteen; and where an exponent has made it 0. -#}
+{% macro _rounded_misfit(column, read) -%}
+    {%- set data_type = column.data_type | lower | trim -%}
+    {%- set scale, places = dbt_cdc._parser_scale(data_type), dbt_cdc._type_size(data_type, 1) -%}
+    {%- set key = dbt_cdc._key_pattern(column) ~ '"?-?' -%}
+    {%- set rounded = '\\d*[.]\\d{' ~ scale ~ '}\\d*[1-9]' -%}
+    {%- if scale - places >= 14 -%}
+(has_run or {{ read }} = 0) and text rlike {{ dbt_cdc._literal(
+        key ~ '(' ~ rounded ~ '|[\\d.]*[1-9][\\d.]*[eE]-)') }}
+    {%- else -%}
+        {%- set gap = ' ' if key | length < 20 else '\n        ' -%}
+{{ 'is_long and ' if scale - places >= 8 }}(text rlike {{ dbt_cdc._literal(key ~ rounded) }}
+    or length(regexp_extract(text,{{ gap }}{{ dbt_cdc._literal(key ~ '\\d*[.]?(\\d*)[eE]-') }}, 1))
+    + int(0 || regexp_extract(text,{{ gap }}{{ dbt_cdc._literal(key ~ '[\\d.]*[eE]-(\\d{1,9})') }}, 1)) > {{ scale }})
+    {%- endif -%}
+{%- endmacro %}
 
 
 {#- True for rows that `condition` takes, or the error that stops the scan; why a record is bad, `_problems`

@@ -15,7 +15,7 @@ compared as (
         get(json.images, 1) as post,
         if(operation = 'UPDATE' and (
             {{ dbt_cdc._flow(dbt_cdc._null_tests(instance), ' or ', 12) }}
-        ), array({{ dbt_cdc._flow(dbt_cdc._name_literals(dbt_cdc._logged_columns(columns)), ', ', 12) }}), null) as names,
+        ), array({{ dbt_cdc._flow(dbt_cdc._name_literals(dbt_cdc._logged_columns(columns)), ', ', 12, 5) }}), null) as names,
         array_except(names, json_object_keys(after_image)) as kept,
         array_except(array_except(names, json_object_keys({{ "coalesce(before_image, '{}')" if instance.before_image == 'partial'
             else 'before_image' }})), kept) as missing,
@@ -39,9 +39,11 @@ typed as (
             {{ dbt_cdc._flow(dbt_cdc._fields(columns), ', ', 12) }}
         ) as value,
         {%- set misfit = dbt_cdc._is_misfit(instance) %}
+        {%- if 'has_run' in misfit or 'is_long' in misfit %}
+        contains(text, '0000000') or contains(text, '9999999') as has_run,
+        {%- endif %}
         {%- if 'is_long' in misfit %}
-        contains(text, '00000000') or contains(text, '99999999')
-        or contains(text, 'e-') or contains(text, 'E-') as is_long,
+        has_run or contains(text, 'e-') or contains(text, 'E-') as is_long,
         {%- endif %}
         {{ misfit ~ ('\n            ' if misfit.splitlines()[-1] | length > 87 else ' ') }}as is_misfit
     from compared
@@ -124,5 +126,7 @@ if(size(missing) > 0, named_struct(
     logged again. -#}
 {% macro _chosen_field(column, listed, other, image) -%}
     {%- set name = dbt_cdc._literal(column.name) -%}
-    {{ name }}, (if(array_contains({{ listed }}, {{ name }}), {{ other }}, {{ image }})).{{ dbt_cdc._column(column.name) }}
+    {%- set chosen = '(if(array_contains(' ~ listed ~ ', ' ~ name ~ '), ' ~ other ~ ', ' ~ image ~ ')).'
+        ~ dbt_cdc._column(column.name) -%}
+    {{ name ~ (',\n                ' if (name ~ chosen) | length > 84 else ', ') ~ chosen }}
 {%- endmacro %}

@@ -34,6 +34,11 @@ TEN = CaptureInstance(
     tuple((f"column_{n}", name) for n, name in enumerate(TYPES)),
     ("column_0",),
 )  # fmt: skip
+LONG = CaptureInstance(
+    "dbo", "long", "dbo_long",
+    tuple((f"a_long_name_{n}", name) for n, name in enumerate((*TYPES, "decimal(18,6)"))),
+    ("a_long_name_0",),
+)  # fmt: skip
 EXAMPLE = PACKAGE / "models" / "example"
 PAGE = PACKAGE / "docs" / "change-table.md"
 WINDOW = "'dbo_orders', '0x00000000000000000001', '0x000000000000000000FF'"
@@ -49,9 +54,10 @@ def example_yaml(name: str) -> str:
 
 MODELS = {
     "raw_log.sql": "select * from {{ target.schema }}.landed",
-    "instances.yml": instance_yaml([ORDERS, TEN]),
+    "instances.yml": instance_yaml([ORDERS, TEN, LONG]),
     "dbo_orders_ct.sql": "{{ dbt_cdc.change_table() }}",
     "dbo_ten_ct.sql": "{{ dbt_cdc.change_table() }}",
+    "dbo_long_ct.sql": "{{ dbt_cdc.change_table() }}",
     "public_orders_ct.sql": "{{ dbt_cdc.change_table() }}",
     "public_orders_ct.yml": example_yaml("public_orders_ct"),
     "shop_log.sql": (EXAMPLE / "shop_log.sql").read_text(encoding="utf-8"),
@@ -99,7 +105,13 @@ def test_the_page_shows_the_statement_of_orders(texts: dict[str, str]) -> None:
     assert re.findall(r"(?m)^\| `(\w+)` \|", before) == steps
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "public_orders_ct"])
+def test_a_change_table_can_be_read(texts: dict[str, str]) -> None:
+    assert texts["dbo_ten_ct"].count("\n") <= 120
+    for name in ("dbo_ten_ct", "dbo_long_ct", "public_orders_ct"):
+        assert [line for line in texts[name].splitlines() if len(line) > 100] == []
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if n not in ("dbo_long_ct", "public_orders_ct")])
 def test_text(texts: dict[str, str], name: str) -> None:
     file = EXPECTED / f"{name}.sql"
     if os.environ.get("DBT_CDC_WRITE_EXPECTED"):

@@ -57,15 +57,15 @@ typed as (
             'amount', try_cast(image.`amount` as decimal(9,2)),
             'at', try_cast(image.`at` as timestamp)
         ) as value,
-        contains(text, '00000000') or contains(text, '99999999')
-        or contains(text, 'e-') or contains(text, 'E-') as is_long,
+        contains(text, '0000000') or contains(text, '9999999') as has_run,
         old is null or post is null or json.bad is not null or size(json.images) <> 2
-        or image.`note` rlike '^(-?\\d+[.]|0$|"|[{\\[].*(\\d[.]\\d|"(NaN|-?Inf)))'
+        or not image.`note` rlike '^(?!-?\\d+[.]|0$|"|[{\\[].*(\\d[.]\\d|"(NaN|-?Inf)))'
             and text rlike '"note"\\s*:\\s*(-?\\d+[.eE]|-0|[-+]?[{\\[NI])'
             and not replace(text, '"note":' || image.`note`, '\Z') rlike '\Z[,}]'
         or size(missing) > 0 or char_length(value.`note`) > 20
         or not image.`amount` <=> value.`amount`
-        or is_long and text rlike '"amount"\\s*:\\s*"?-?(\\d*[.]\\d{18}\\d*[1-9]|[\\d.]+[eE]-)'
+        or (has_run or image.`amount` = 0) and text
+            rlike '"amount"\\s*:\\s*"?-?(\\d*[.]\\d{18}\\d*[1-9]|[\\d.]*[1-9][\\d.]*[eE]-)'
         or isnull(value.`at`) <> isnull(image.`at`) or not image.`at` rlike '^[-+]?\\d{4,}-\\d+-\\d'
             as is_misfit
     from compared

@@ -78,18 +78,18 @@ typed as (
             'column_8', try_cast(image.`column_8` as timestamp),
             'column_9', try_to_binary(image.`column_9`, 'base64')
         ) as value,
-        contains(text, '00000000') or contains(text, '99999999')
-        or contains(text, 'e-') or contains(text, 'E-') as is_long,
+        contains(text, '0000000') or contains(text, '9999999') as has_run,
         old is null or post is null or json.bad is not null or size(json.images) <> 2
-        or image.`column_2` rlike '^(-?\\d+[.]|0$|"|[{\\[].*(\\d[.]\\d|"(NaN|-?Inf)))'
+        or not image.`column_2` rlike '^(?!-?\\d+[.]|0$|"|[{\\[].*(\\d[.]\\d|"(NaN|-?Inf)))'
             and text rlike '"column_2"\\s*:\\s*(-?\\d+[.eE]|-0|[-+]?[{\\[NI])'
             and not replace(text, '"column_2":' || image.`column_2`, '\Z') rlike '\Z[,}]'
-        or image.`column_3` rlike '^(-?\\d+[.]|0$|"|[{\\[].*(\\d[.]\\d|"(NaN|-?Inf)))'
+        or not image.`column_3` rlike '^(?!-?\\d+[.]|0$|"|[{\\[].*(\\d[.]\\d|"(NaN|-?Inf)))'
             and text rlike '"column_3"\\s*:\\s*(-?\\d+[.eE]|-0|[-+]?[{\\[NI])'
             and not replace(text, '"column_3":' || image.`column_3`, '\Z') rlike '\Z[,}]'
         or size(missing) > 0 or not image.`column_1` <=> value.`column_1`
         or char_length(value.`column_2`) > 40 or not image.`column_4` <=> value.`column_4`
-        or is_long and text rlike '"column_4"\\s*:\\s*"?-?(\\d*[.]\\d{18}\\d*[1-9]|[\\d.]+[eE]-)'
+        or (has_run or image.`column_4` = 0) and text
+            rlike '"column_4"\\s*:\\s*"?-?(\\d*[.]\\d{18}\\d*[1-9]|[\\d.]*[1-9][\\d.]*[eE]-)'
         or isnull(value.`column_6`) <> isnull(image.`column_6`)
         or not image.`column_6` rlike '^[-+]?\\d{4,}-\\d+-\\d+([T ][0:.]+Z?)?$'
         or isnan(value.`column_7` - value.`column_7`) and text rlike '"column_7"\\s*:\\s*[^"\\s]'
