@@ -70,13 +70,3 @@
     {%- else -%} {{ old }} <=> {{ new }}
     {%- endif -%}
 {%- endmacro %}
-
-
-{#- The columns of some families of types. -#}
-{% macro _columns_of(columns, families) %}
-    {% set found = [] %}
-    {% for column in columns if dbt_cdc._type_family(column.data_type) in families %}
-        {% do found.append(column) %}
-    {% endfor %}
-    {% do return(found) %}
-{% endmacro %}
