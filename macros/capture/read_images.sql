@@ -59,12 +59,14 @@ typed as (
 
 {#- The columns of `parsed` that hold the images of the relation `log`, as texts and read. What an operation has none
     of is an empty image; one that is missing makes both null. They are one document, so that anything behind an image
-    is an error too. In this locale a comma is no part of a number. -#}
+    is an error too. In this locale a comma is no part of a number. A bare NaN is let in only where a float needs the
+    quoted one, for which the parser has the same switch. -#}
 {% macro _read_images(instance) -%}
-    {%- set fields = [] -%}
+    {%- set fields, types = [], [] -%}
     {%- for column in instance.columns -%}
+        {%- do types.append(dbt_cdc._parser_type(column)) -%}
         {%- do fields.append(dbt_cdc._literal(
-            dbt_cdc._column(column.name) ~ ': ' ~ dbt_cdc._parser_type(column))[1:-1]
+            dbt_cdc._column(column.name) ~ ': ' ~ types[-1])[1:-1]
             ~ (">>, bad string'," if loop.last else '')) -%}
     {%- endfor -%}
 log.before_image,
@@ -78,7 +80,8 @@ from_json(
     {%- endif %}
         if(log.operation = 'DELETE', '{}', log.after_image), ']}'),
     'images array<struct<{{ dbt_cdc._flow(fields, ', ', 4, 29) }}
-    map('columnNameOfCorruptRecord', 'bad', 'locale', 'en-GB', 'allowSingleQuotes', 'false')
+    map('columnNameOfCorruptRecord', 'bad', 'locale', 'en-GB', 'allowSingleQuotes', 'false'
+    {{- ",\n        'allowNonNumericNumbers', 'false'" if 'double' not in types }})
 ) as json
 {%- endmacro %}
 

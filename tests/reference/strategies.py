@@ -361,7 +361,9 @@ def spoil(log: HostileLog, seed: int) -> tuple[HostileLog, Injected] | None:
     instance = by_name[record.table]
     which = "after_image" if record.operation != "DELETE" else "before_image"
     if kind == "bad_json":
-        columns = {which: rng.choice(['{"a": 1', "", '{"a": nan}', "{'a': 1}"])}
+        has_floats = any(t in ("float", "double") for _, t in instance.columns)
+        bare = "nan" if has_floats else "NaN"  # beside a float the parser lets a bare NaN in
+        columns = {which: rng.choice(['{"a": 1', "", f'{{"a": {bare}}}', "{'a': 1}"])}
     elif kind == "no_object":
         columns = {which: rng.choice(["[1]", "12", '"x"'])}
     elif kind == "missing":
