@@ -70,8 +70,7 @@ def test_the_profile_takes_what_the_agent_sets() -> None:
     """Each variable has a default, for a run without the agent."""
     agent = (PACKAGE / "scripts" / "agent.py").read_text("utf-8")
     (set_by_agent,) = re.findall(r"^ENVIRONMENT = (.*)$", agent, re.M)
-    named = dict(re.findall(r"env_var\('(\w+)', '([^']*)'\)", files()["profiles.yml"]))
-    assert named == {
-        "DBT_CDC_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1", "DBT_CDC_CODEGEN": "true"
-    }  # fmt: skip
+    named = dict(re.findall(r"env_var\('(\w+)',\s*'([^']*)'\)", files()["profiles.yml"]))
+    java = "-XX:TieredStopAtLevel=1 -XX:CompileThresholdScaling=0.3 -XX:+UseSerialGC"
+    assert named == {"DBT_CDC_JAVA_OPTIONS": java, "DBT_CDC_CODEGEN": "true"}
     assert ast.literal_eval(set_by_agent).keys() == named.keys()
