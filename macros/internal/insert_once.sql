@@ -67,20 +67,6 @@ end
 {% endmacro %}
 
 
-{#- Appends rows as the main statement of a model, and gives how many of those that `is_there` takes are there. The
-    table's last commit says it, at less cost than to count them; where they were there before, or somebody has
-    written since, they are counted. -#}
-{% macro _append_and_count(relation, insert, is_there) %}
-    {% call statement('main') -%}
-        {{ insert }}
-    {%- endcall %}
-    {% set commit = dbt_cdc._last_commits(relation, 1)[0] %}
-    {% set written = dbt_cdc._metric(commit, 'numOutputRows') if commit.operation == 'WRITE' %}
-    {% do return(written or dbt_cdc._fetch(
-        'select count(*) as row_count from ' ~ relation ~ ' where ' ~ is_there)[0].row_count) %}
-{% endmacro %}
-
-
 {#- The same as the main statement of a model. -#}
 {% macro _main_write_and_fetch(write, query) %}
     {% set is_script = var('cdc_sql_scripting', true) %}
