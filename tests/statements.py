@@ -20,7 +20,10 @@ WRITES = re.compile(
     r"(insert|create|begin|delete|update|merge|drop|alter|truncate|replace)\b", re.I
 )
 LSN = re.compile(r"0x[0-9A-F]{20}")
-OF_THIS_RUN = re.compile(r"'[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}'|timestamp'[^']*'|\b\d{9}\b")
+OF_THIS_RUN = re.compile(
+    r"'[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}'|timestamp'[^']*'|\b\d{9}\b"
+    r"|(?<=open_lsn\) in )\(.*\)"
+)
 
 
 def without_comment(sql: str) -> str:
@@ -34,7 +37,7 @@ def is_write(sql: str) -> bool:
 
 
 def as_any_run_writes(sql: str) -> str:
-    """A statement without the session's number, its invocation and its times."""
+    """A statement without the session's number, its invocation, its times, and whose bookmarks."""
     return OF_THIS_RUN.sub("?", without_comment(sql))
 
 

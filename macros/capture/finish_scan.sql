@@ -31,6 +31,7 @@
 {% macro finish_scan(results) %}
     {% if execute and dbt_cdc._is_building() %}
         {% set cache = dbt_cdc._invocation_cache() %}
+        {% do dbt_cdc._move_bookmarks(results) %}
         {% if cache.get('captured') and not cache.get('is_published') %}
             {% do dbt_cdc._leave_open(cache.window, cache.captured.keys()) %}
         {% endif %}

@@ -25,6 +25,8 @@
         {% do dbt_cdc._enter_phase(3) %}
         {% do dbt_cdc._register_instances(window) %}
         {% do window.update(versions=dbt_cdc._window_versions(window)) %}
+        {#- asked once, before the change tables ask in threads of their own -#}
+        {% do dbt_cdc._encodings_of_log(window) %}
         {% do dbt_cdc._log_line(
             'scan window: after ' ~ window.previous_lsn ~ ' up to ' ~ window.to_lsn ~ ', '
             ~ '{:,} transactions of {:,} log records'.format(window.transactions | int, window.record_count | int)

@@ -1,5 +1,5 @@
 {#- How far each model has consumed each instance. Before a model writes, its bookmark says up to where it
-    will (open_lsn) and which version its table has; after the write the bookmark moves there. A run that
+    will (open_lsn) and which version its table has; at the end of the run the bookmark moves there. A run that
     died in between is settled by Delta's history (docs/decisions/0009). -#}
 
 {#- All bookmarks: {consumer: {instance: row}}; `rows` where they were just read. -#}
@@ -110,22 +110,27 @@
 {%- endmacro %}
 
 
-{#- The post-hook that new_changes gives to its model: moves its bookmarks where the write has not, and drops
-    those of instances that it reads no more, which a run that died here has left. -#}
-{% macro _move_bookmarks() %}
-    {% set consumer = dbt_cdc._consumer_at_work() %}
-    {% do run_query(dbt_cdc._move_bookmarks_sql(consumer)) if consumer.is_open and not consumer.is_moved %}
-    {% do dbt_cdc._drop_other_bookmarks(consumer) if consumer.windows %}
+{#- Part of the on-run-end hook: the bookmarks of all consumers that this command has brought further move at
+    once. Those of instances that a consumer reads no more go, which a run that died has left, too. -#}
+{% macro _move_bookmarks(results) %}
+    {% set done = results | selectattr('status', 'eq', 'success') | map(attribute='node.unique_id') | list %}
+    {% set times, open = {}, [] %}
+    {% for consumer in dbt_cdc._invocation_cache().get('consumers', {}).values()
+        if consumer.unique_id in done and consumer.windows %}
+        {% for name, window in consumer.windows.items() if consumer.is_open and window.bookmark_lsn %}
+            {% do times.update({window.instance.name: dbt_cdc._time_literal(
+                consumer.intervals.get(name, {}).get('high_time'))}) %}
+            {% do open.append('(' ~ dbt_cdc._literals(
+                [consumer.name, window.instance.name, window.bookmark_lsn]) ~ ')') %}
+        {% endfor %}
+        {% do dbt_cdc._drop_other_bookmarks(consumer) %}
+    {% endfor %}
+    {% do run_query(dbt_cdc._in_turn(dbt_cdc._move_bookmarks_sql(times, open))) if open %}
 {% endmacro %}
 
 
-{% macro _move_bookmarks_sql(consumer) -%}
-    {%- set times = {} -%}
-    {%- for name, window in consumer.windows.items() -%}
-        {%- do times.update({window.instance.name: dbt_cdc._time_literal(
-            consumer.intervals.get(name, {}).get('high_time'))}) -%}
-    {%- endfor -%}
-    {%- set move -%}
+{#- A bookmark that a later run has opened again meanwhile is that run's to move. -#}
+{% macro _move_bookmarks_sql(times, open) -%}
 update {{ dbt_cdc._state_relation('consumer_bookmarks') }}
 set
     last_lsn = open_lsn,
@@ -133,7 +138,5 @@ set
     open_lsn = null,
     accepts_loss = false,
     consumed_at = current_timestamp()
-where {{ dbt_cdc._is_bookmark(consumer, times) }} and open_lsn is not null
-    {%- endset -%}
-    {{ dbt_cdc._in_turn(move) }}
+where (consumer, capture_instance, open_lsn) in ({{ open | join(', ') }})
 {%- endmacro %}

@@ -1,4 +1,4 @@
-{#- The model that consumes, resolved once in a command: {name, kind (its materialization), is_there,
+{#- The model that consumes, resolved once in a command: {name, unique_id, kind (its materialization), is_there,
     starts_over, is_open, bookmarks, instances, intervals and windows (by instance)}. All consumers of a
     command see the same published ends. -#}
 {% macro _consumer() %}
@@ -34,7 +34,7 @@
     {% set state = dbt_cdc._consumed_state() %}
     {% set is_there = is_model and load_cached_relation(this) is not none %}
     {% set consumer = {
-        'name': name, 'kind': kind, 'is_there': is_there, 'windows': {}, 'is_open': false,
+        'name': name, 'unique_id': model.unique_id, 'kind': kind, 'is_there': is_there, 'windows': {}, 'is_open': false,
         'starts_over': is_model and (not is_there or should_full_refresh()),
         'bookmarks': state.bookmarks.get(name, {}), 'instances': state.instances,
         'intervals': state.intervals,

@@ -9,9 +9,7 @@
         {%- do dbt_cdc._depend_on_instances([capture_instance]) -%}
         {%- do dbt_cdc._state_relation('consumer_bookmarks') -%}
         {%- if model.resource_type == 'model' -%}
-            {{- config(
-                pre_hook='{{ dbt_cdc._open_bookmarks() }}', post_hook='{{ dbt_cdc._move_bookmarks() }}'
-            ) -}}
+            {{- config(pre_hook='{{ dbt_cdc._open_bookmarks() }}') -}}
         {%- endif -%}
     {%- else -%}
         {%- do dbt_cdc._check_hooks() -%}

@@ -65,7 +65,7 @@ as
 {%- endmacro %}
 
 
-{#- The bookmarks move with it. A MERGE whose source reads a char(n) column fails in Delta (delta-io/delta#3868) unless Spark leaves the
+{#- A MERGE whose source reads a char(n) column fails in Delta (delta-io/delta#3868) unless Spark leaves the
     padding to the writer, as change tables have it anyway. -#}
 {% macro _run_merge(merge, consumer) %}
     {% set types = [] %}
@@ -74,9 +74,8 @@ as
     {% endfor %}
     {% set has_char = modules.re.search('(^|,)char', types | join(',')) %}
     {% do run_query('set spark.sql.readSideCharPadding=false') if has_char %}
-    {% do consumer.update(is_moved=consumer.is_open and var('cdc_sql_scripting', true)) %}
     {% call statement('main') -%}
-        {{ dbt_cdc._script(merge, dbt_cdc._move_bookmarks_sql(consumer)) if consumer.is_moved else merge }}
+        {{ merge }}
     {%- endcall %}
     {% do run_query('reset spark.sql.readSideCharPadding') if has_char %}
 {% endmacro %}

@@ -1,5 +1,5 @@
 {#- What this run reads: the events after `position` up to `last_position` (none: all).
-    `last_commit` is the commit number of the last transaction in the log (0: none yet),
+    `last_commit` is the commit number of the last transaction in the log (0: none yet, or nothing new to come after),
     `first_change` the lowest WAL position of the new events, `has_snapshot_rows` whether rows of a snapshot are
     among them. -#}
 {% macro _debezium_batch(events, log, is_incremental) %}
@@ -14,17 +14,14 @@
         'select max(resume_position) as position from ' ~ log
     )[0].position %}
     {% if position is not none %}
-        {% set last_lsn = dbt_cdc._fetch(
-            'select max(lsn) as lsn from ' ~ log ~ ' where resume_position = ' ~ position
-        )[0].lsn %}
+        {% do batch.update(position=position, last_position=position) %}
         {% set news = dbt_cdc._fetch(dbt_cdc._debezium_news(events, position))[0] %}
-        {% do batch.update(
-            position=position,
-            last_position=position if news.last_position is none else news.last_position,
-            last_commit=last_lsn[2:16] | int(base=16),
-            first_change=news.first_change,
-            has_snapshot_rows=news.has_snapshot_rows,
-        ) %}
+        {% if news.last_position is not none %}
+            {% set last_lsn = dbt_cdc._fetch(
+                'select max(lsn) as lsn from ' ~ log ~ ' where resume_position = ' ~ position
+            )[0].lsn %}
+            {% do batch.update(news, last_commit=last_lsn[2:16] | int(base=16)) %}
+        {% endif %}
     {% endif %}
     {% do return(batch) %}
 {% endmacro %}

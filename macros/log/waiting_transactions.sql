@@ -19,7 +19,9 @@
         and load_cached_relation(adapter_log.log) is not none %}
     {% if is_written %}
         {% set batch = dbt_cdc._debezium_batch(adapter_log.events, adapter_log.log, adapter_log.is_incremental) %}
-        {% set found = dbt_cdc._fetch(dbt_cdc._waiting_sql(adapter_log, batch)) %}
+        {#- where the log has taken in all that has landed, nothing waits -#}
+        {% set found = dbt_cdc._fetch(dbt_cdc._waiting_sql(adapter_log, batch))
+            if batch.position is none or batch.position < batch.last_position else [] %}
         {% do dbt_cdc._ensure_state_tables() if found %}
         {% set waiting = dbt_cdc._state_relation('waiting_transactions') %}
         {% if found %}

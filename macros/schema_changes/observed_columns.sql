@@ -38,16 +38,11 @@
 
 {% macro _new_columns_sql(window) -%}
     {%- set observed = dbt_cdc._state_relation('observed_columns') -%}
-    select
-        fields.*,
-        fields.source_table not in (
-            select named_struct('source_schema', source_schema, 'source_name', source_name) from {{ observed }}
-        ) as is_first
+    select fields.*, observed.names is null as is_first
     from (
         select
             source_table.source_schema,
             source_table.source_name,
-            source_table,
             column_name,
             min(lsn) as first_lsn
         from (
@@ -70,11 +65,13 @@
         )
         group by source_table, column_name
     ) as fields
-    left anti join {{ observed }} as observed
-        on
-            fields.source_schema = observed.source_schema
-            and fields.source_name = observed.source_name
-            and fields.column_name = observed.column_name
+    left join (
+        select source_schema, source_name, collect_set(column_name) as names
+        from {{ observed }}
+        group by source_schema, source_name
+    ) as observed
+        on fields.source_schema = observed.source_schema and fields.source_name = observed.source_name
+    where not coalesce(array_contains(observed.names, fields.column_name), false)
     order by source_schema, source_name, column_name
 {%- endmacro %}
 

@@ -102,5 +102,5 @@ def test_later_runs(counted: Counted, threads: str) -> None:
     counted.land()
     assert counted.count("--exclude", "now", "--threads", threads) <= 14
     counted.land()
-    assert counted.count("--threads", threads) <= 19
+    assert counted.count("--threads", threads) <= 20  # one moves all bookmarks
     assert counted.count("--exclude", "now", "--threads", threads) <= 6
