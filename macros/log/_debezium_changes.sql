@@ -71,7 +71,7 @@ copies as (
             and (kind = 'END') = (wal = commit_number)
 ),
 
-new_halves as (
+changes as (
     select
         *,
         lag(before) over in_order as deleted_image,
@@ -80,18 +80,16 @@ new_halves as (
             and lag(struct(kind, has_new_key, wal, source_schema, source_name, slot)) over in_order
             = struct('d', true, wal, source_schema, source_name, slot - 1),
             false
-        ) as is_new_half
+        ) as is_new_half,
+        coalesce(
+            kind = 'd' and has_new_key
+            and lead(struct(kind, has_old_key, wal, source_schema, source_name, slot - 1)) over in_order
+            = struct('c', true, wal, source_schema, source_name, slot),
+            false
+        ) as is_old_half,
+        case when kind = 'r' then row_number() over in_order else slot end as ordinal
     from copies
     where copy_number = 1
-    window in_order as (partition by xid, commit_number order by slot)
-),
-
-changes as (
-    select
-        *,
-        coalesce(lead(is_new_half) over in_order, false) as is_old_half,
-        case when kind = 'r' then row_number() over in_order else slot end as ordinal
-    from new_halves
     window in_order as (partition by xid, commit_number order by slot)
 )
 {%- endmacro %}
