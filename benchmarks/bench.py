@@ -322,6 +322,7 @@ LIKE_USERS = {  # what profiles/profiles.yml sets, where tests have one task for
     "spark.sql.shuffle.partitions": "4",
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "4",
     "spark.sql.files.maxPartitionBytes": "16m",
+    "spark.delta.logStore.file.impl": "io.delta.storage.LocalLogStore",
 }
 PARTS = {
     "capture": capture,

@@ -69,10 +69,12 @@ def value(query: str) -> str:
 
 def show(query: str, rows: int = 8) -> None:
     """A statement, its first rows and how many there are."""
-    frame = SparkSession.builder.getOrCreate().sql(query)
-    count = frame.count()
+    spark = SparkSession.builder.getOrCreate()
+    frame = spark.sql(query)
+    found = frame.collect()
+    count = len(found)
     print(f"\n{query};")
-    frame.limit(rows).show(truncate=24)
+    spark.createDataFrame(found[:rows], frame.schema).show(truncate=24)
     print(f"{count} rows" + (f", the first {rows} of them shown" if count > rows else ""))
 
 
