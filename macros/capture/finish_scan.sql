@@ -42,6 +42,12 @@
 {% endmacro %}
 
 
+{#- The nodes that the command has built, by unique_id. -#}
+{% macro _succeeded(results) %}
+    {% do return(results | selectattr('status', 'eq', 'success') | map(attribute='node.unique_id') | list) %}
+{% endmacro %}
+
+
 {% macro _leave_open(window, captured) %}
     {% do run_query(
         'insert into ' ~ dbt_cdc._state_relation('scan_progress') ~ " select '" ~ window.to_lsn

@@ -38,7 +38,7 @@
 {#- The pre-hook that new_changes gives to its model. It writes where there is something new to say: a
     model without news leaves its bookmarks alone. -#}
 {% macro _open_bookmarks() %}
-    {% set consumer = dbt_cdc._consumer_at_work() %}
+    {% set consumer = dbt_cdc._resolved_consumer() if dbt_cdc._is_building() else {} %}
     {% set known, new = [], [] %}
     {% for name, window in consumer.get('windows', {}).items() if not consumer.is_open %}
         {% set bookmark = consumer.bookmarks.get(name, {}) %}
@@ -59,12 +59,6 @@
             dbt_cdc._enter_bookmarks_sql(table, consumer, new, version))) if new %}
         {% do consumer.update(is_open=true) %}
     {% endif %}
-{% endmacro %}
-
-
-{#- The consumer that this model is, in a run; an empty one otherwise. -#}
-{% macro _consumer_at_work() %}
-    {% do return(dbt_cdc._resolved_consumer() if dbt_cdc._is_building() else {}) %}
 {% endmacro %}
 
 
@@ -113,19 +107,21 @@
 {#- Part of the on-run-end hook: the bookmarks of all consumers that this command has brought further move at
     once. Those of instances that a consumer reads no more go, which a run that died has left, too. -#}
 {% macro _move_bookmarks(results) %}
-    {% set done = results | selectattr('status', 'eq', 'success') | map(attribute='node.unique_id') | list %}
+    {% set consumers = dbt_cdc._invocation_cache().get('consumers', {}).values() | selectattr('windows')
+        | selectattr('unique_id', 'in', dbt_cdc._succeeded(results)) | list %}
     {% set times, open = {}, [] %}
-    {% for consumer in dbt_cdc._invocation_cache().get('consumers', {}).values()
-        if consumer.unique_id in done and consumer.windows %}
-        {% for name, window in consumer.windows.items() if consumer.is_open and window.bookmark_lsn %}
+    {% for consumer in consumers if consumer.is_open %}
+        {% for name, window in consumer.windows.items() if window.bookmark_lsn %}
             {% do times.update({window.instance.name: dbt_cdc._time_literal(
                 consumer.intervals.get(name, {}).get('high_time'))}) %}
             {% do open.append('(' ~ dbt_cdc._literals(
                 [consumer.name, window.instance.name, window.bookmark_lsn]) ~ ')') %}
         {% endfor %}
-        {% do dbt_cdc._drop_other_bookmarks(consumer) %}
     {% endfor %}
     {% do run_query(dbt_cdc._in_turn(dbt_cdc._move_bookmarks_sql(times, open))) if open %}
+    {% for consumer in consumers %}
+        {% do dbt_cdc._drop_other_bookmarks(consumer) %}
+    {% endfor %}
 {% endmacro %}
 
 

@@ -14,8 +14,7 @@
     run, and for good with the session. -#}
 {% macro _report_waiting(results) %}
     {% set adapter_log = dbt_cdc._invocation_cache().get('adapter') %}
-    {% set is_written = adapter_log and results | selectattr('status', 'eq', 'success')
-        | selectattr('node.unique_id', 'eq', adapter_log.unique_id) | list
+    {% set is_written = adapter_log and adapter_log.unique_id in dbt_cdc._succeeded(results)
         and load_cached_relation(adapter_log.log) is not none %}
     {% if is_written %}
         {% set batch = dbt_cdc._debezium_batch(adapter_log.events, adapter_log.log, adapter_log.is_incremental) %}
