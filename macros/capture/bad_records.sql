@@ -100,3 +100,20 @@ select raise_error(problem) from (
     ) order by lsn limit 1
 )
 {%- endmacro %}
+
+
+{#- What an error says of a column's values beside its type. -#}
+{% macro _spelling_of(column) %}
+    {% if column.encodings %}
+        {% set names = [] %}
+        {% for encoding in column.encodings %}
+            {% do names.append((encoding.name or 'plain text')
+                ~ (' in ' ~ encoding.unit if encoding.unit)
+                ~ (' of scale ' ~ encoding.scale if encoding.scale is not none and encoding.name == 'decimal')) %}
+        {% endfor %}
+        {% do return(', encoded as ' ~ names | join(' or ') ~ ' (meta.source_type, or types of the adapter)') %}
+    {% elif dbt_cdc._type_family(column.data_type) in ['string', 'text'] %}
+        {% do return(', which takes a number like 1.50 or 1e5, also a nested one, as JSON strings only') %}
+    {% endif %}
+    {% do return('') %}
+{% endmacro %}

@@ -1,0 +1,103 @@
+{#- Statements that are sent as one script; without scripting (var cdc_sql_scripting) each by itself. -#}
+
+{#- The rows of `query` after `write`: in one statement, or without scripting in two. -#}
+{% macro _write_and_fetch(write, query) %}
+    {% if not var('cdc_sql_scripting', true) %}
+        {% do run_query(write) %}
+        {% do return(dbt_cdc._fetch(query)) %}
+    {% endif %}
+    {% do return(dbt_cdc._fetch(dbt_cdc._script(write, query))) %}
+{% endmacro %}
+
+
+{#- The same as the main statement of a model. -#}
+{% macro _main_write_and_fetch(write, query) %}
+    {% set is_script = var('cdc_sql_scripting', true) %}
+    {% call statement('main', fetch_result=is_script) -%}
+        {{ dbt_cdc._script(write, query) if is_script else write }}
+    {%- endcall %}
+    {% if not is_script %}
+        {% do return(dbt_cdc._fetch(query)) %}
+    {% endif %}
+    {% do return(dbt_cdc._dictionaries(load_result('main').table)) %}
+{% endmacro %}
+
+
+{% macro _script(write, query) -%}
+begin
+    {{ dbt_cdc._indent(write, 4) }};
+    {{ dbt_cdc._indent(query, 4) }};
+end
+{%- endmacro %}
+
+
+{#- Several statements: as one, or without scripting each by itself. Those that are `repeatable` are tried
+    again, all of them, where other runs have raced one. -#}
+{% macro _run_all(statements, is_repeatable=false) %}
+    {% set all = statements | join(';\n') %}
+    {% if not var('cdc_sql_scripting', true) %}
+        {% for statement in statements %}
+            {% do run_query(statement) %}
+        {% endfor %}
+    {% elif is_repeatable %}
+        {% do dbt_cdc._write_twice(all) %}
+    {% else %}
+        {% do run_query('begin\n' ~ all ~ ';\nend') %}
+    {% endif %}
+{% endmacro %}
+
+
+{#- A write that another one may overtake is tried once more. -#}
+{% macro _write_twice(statement) %}
+    {% do run_query(dbt_cdc._on_failure(statement, statement)) %}
+{% endmacro %}
+
+
+{#- A `create ... if not exists` that other runs may race: where they win, Delta refuses it until their
+    table is in the catalog; a later attempt finds it there. -#}
+{% macro _create_once(create) -%}
+    {{ dbt_cdc._on_failure(create, dbt_cdc._on_failure(create, create)) }}
+{%- endmacro %}
+
+
+{#- A statement on a table in which models of several threads write each its own rows: Delta lets one at a time
+    through, so the others try again until it is their turn. -#}
+{% macro _in_turn(statement) -%}
+    {%- if var('cdc_sql_scripting', true) -%}
+begin
+    declare attempt int default 0;
+    declare is_done boolean default false;
+    while not is_done do
+        begin
+            declare exit handler for sqlexception
+            begin
+                set attempt = attempt + 1;
+                if attempt > 100 then
+                    {{ dbt_cdc._indent(statement, 20) }};
+                end if;
+            end;
+            {{ dbt_cdc._indent(statement, 12) }};
+            set is_done = true;
+        end;
+    end while;
+end
+    {%- else -%}
+{{ statement }}
+    {%- endif -%}
+{%- endmacro %}
+
+
+{#- A script that runs `handler` where `statements` fail; without scripting, `statements` alone. -#}
+{% macro _on_failure(statements, handler) -%}
+    {%- if var('cdc_sql_scripting', true) -%}
+begin
+    declare exit handler for sqlexception
+    begin
+        {{ dbt_cdc._indent(handler, 8) }};
+    end;
+    {{ dbt_cdc._indent(statements, 4) }};
+end
+    {%- else -%}
+{{ statements }}
+    {%- endif -%}
+{%- endmacro %}
