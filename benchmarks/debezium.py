@@ -192,28 +192,26 @@ def with_changes_by_hand(schema: str, envelopes: str) -> list[str]:
             create or replace table {changes} using delta as
             select lsn, position, operation, {values}
             from (
-                select cast(source.lsn as bigint) as lsn, position, inline(case op
-                    when 'd' then array(struct(1 as operation, {before} as row))
-                    when 'u' then array(struct(3 as operation, {before} as row),
-                        struct(4 as operation, {after} as row))
-                    else array(struct(2 as operation, {after} as row))
-                end)
-                from {schema}.by_hand_log where topic = '{topic(table)}' and op is not null
-            ) lateral view inline(array(row)) as {", ".join(name for name, _ in table.columns)}""")
-        statements.append(
-            merge_by_hand(
-                table,
-                schema,
-                f"""
+                select lsn, position, operation, row.*
+                from (
+                    select cast(source.lsn as bigint) as lsn, position, inline(case op
+                        when 'd' then array(struct(1 as operation, {before} as row))
+                        when 'u' then array(struct(3 as operation, {before} as row),
+                            struct(4 as operation, {after} as row))
+                        else array(struct(2 as operation, {after} as row))
+                    end)
+                    from {schema}.by_hand_log where topic = '{topic(table)}' and op is not null
+                )
+            )""")
+        last = f"""
             select *, if(operation = 1, 'd', 'u') as op
             from (
                 select *, row_number() over (
                     partition by {", ".join(table.index_columns)} order by lsn desc, position desc
                 ) as place
                 from {changes} where operation <> 3
-            ) where place = 1""",
-            )
-        )
+            ) where place = 1"""
+        statements.append(merge_by_hand(table, schema, last))
     return statements
 
 
