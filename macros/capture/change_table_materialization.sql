@@ -19,7 +19,7 @@
     {% set is_capturing = dbt_cdc._is_capturing(window) %}
     {% if is_capturing and dbt_cdc._is_touched(instance, window) %}
         {% set row_count = dbt_cdc._append_changes(
-            relation, instance, window, dbt_cdc._declared_rows(instance, compiled_code)) %}
+            relation, instance, window, dbt_cdc._declared_rows(instance, dbt_cdc._as_written(compiled_code))) %}
     {% endif %}
     {% do dbt_cdc._note_captured(instance, row_count or 0) if is_capturing %}
 

@@ -22,7 +22,7 @@
         {% set encoded = dbt_cdc._with_encodings(tracked, window) %}
         {% set row_count = dbt_cdc._main_write_and_fetch(
             dbt_cdc._insert_once(
-                relation, compiled_code, is_later, false,
+                relation, dbt_cdc._as_written(compiled_code), is_later, false,
                 dbt_cdc._raise_first_problem(encoded, dbt_cdc._checked_events(encoded, window))),
             'select count(*) as row_count from ' ~ relation ~ ' where ' ~ is_later
         )[0].row_count %}

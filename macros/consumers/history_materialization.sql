@@ -8,7 +8,7 @@
     {{ run_hooks(pre_hooks) }}
 
     {% do dbt_cdc._write_consumer(
-        relation, consumer, compiled_code,
+        relation, consumer, dbt_cdc._as_written(compiled_code),
         ['__$start_lsn', '__$seqval', '__$operation', '__$command_id', '__$commit_time'], [
             {'name': 'valid_from', 'type': 'timestamp'}, {'name': 'valid_to', 'type': 'timestamp'},
             {'name': 'valid_from_lsn', 'type': 'string'}, {'name': 'valid_to_lsn', 'type': 'string'},

@@ -6,7 +6,7 @@
 
     {{ run_hooks(pre_hooks) }}
 
-    {% do dbt_cdc._write_consumer(relation, consumer, compiled_code, ['__$operation']) %}
+    {% do dbt_cdc._write_consumer(relation, consumer, dbt_cdc._as_written(compiled_code), ['__$operation']) %}
 
     {% do return(dbt_cdc._end_of_model(relation, 'nothing new')) %}
 {% endmaterialization %}

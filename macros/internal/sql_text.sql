@@ -32,6 +32,16 @@
 {%- endmacro %}
 
 
+{#- SQL of a model that somebody writes, as it is: around a text or name with a line break in it nothing is indented. -#}
+{% macro _as_written(sql) %}
+    {% set parts = "--[^\n]*|/[*].*?[*]/|\\br(?:'[^']*'|\"[^\"]*\")|'(?:\\\\.|[^'\\\\])*'|\"(?:\\\\.|[^\"\\\\])*\"|`[^`]*`" %}
+    {% for part in modules.re.findall('(?si)' ~ parts, sql) if '\n' in part and part[:2] != '/*' %}
+        {% do dbt_cdc._invocation_cache().update(keep_lines=true) %}
+    {% endfor %}
+    {% do return(sql) %}
+{% endmacro %}
+
+
 {#- Column names, each quoted. -#}
 {% macro _quoted(names) %}
     {% set quoted = [] %}

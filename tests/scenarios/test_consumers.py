@@ -518,7 +518,8 @@ VERSIONED = {
 
 def test_what_follows_an_edited_change_table(make_project: Callable[..., Project]) -> None:
     """One that keeps no images from before: an update of a window is not taken for none. Texts may
-    widen, a condition is said by the operation, each version of a model has its own bookmark."""
+    widen, a condition is said by the operation, each version of a model has its own bookmark. Line
+    breaks within a text stay what they are."""
     instance = CaptureInstance(
         "dbo", "items", "dbo_items", (("id", "int"), ("name", "varchar(5)"), ("tag", "char(4)")),
         ("id",),
@@ -530,7 +531,9 @@ def test_what_follows_an_edited_change_table(make_project: Callable[..., Project
             "seen_v1.sql": replica("dbo_items"), "seen_v2.sql": replica("dbo_items"),
             "seen.yml": json.dumps(VERSIONED),
             "dbo_items_ct.sql": "select * from ({{ dbt_cdc.change_table() }})"
-            " where `__$operation` <> 3",
+            " where `__$operation` <> 3 -- it's one\n and name is distinct from 'no\n  '",
+            "label.sql": replica("dbo_items").replace("*", "*, 'a\n  b' as label"),
+            "labels.sql": versions("dbo_items").replace("*", "*, \"a\n  b's\" as label"),
         },
         vars={"cdc_persistent_functions": False},
     )  # fmt: skip
@@ -538,6 +541,7 @@ def test_what_follows_an_edited_change_table(make_project: Callable[..., Project
     first = {"id": 1, "name": "one", "tag": "open"}
     capturing.land(writer.commit("items", after=first))
     capturing.land(writer.commit("items", after={**first, "id": 2, "tag": "shut"}))
+    capturing.land(writer.commit("items", after={**first, "id": 3, "name": "no\n  "}))
     capturing.run("--exclude", "seen.v2")
     names = [{"name": "id", "type": "int"}, {"name": "name", "type": "varchar(20)"},
              {"name": "tag", "type": "varchar(9)"}]  # fmt: skip
@@ -557,6 +561,8 @@ def test_what_follows_an_edited_change_table(make_project: Callable[..., Project
     for table in ("items", "seen_v1", "seen_v2"):
         assert rows(table) == now, table
     assert rows("open") == []
+    assert rows("label", "id, label") == [(1, "a\n  b"), (2, "a\n  b")]
+    assert {label for _, label in rows("labels", "id, label")} == {"a\n  b's"}
     assert rows("then", "id, name, valid_to_lsn is null") == [
         (1, "one", False), (1, "one and only", True), (2, "one", True),
     ]  # fmt: skip
@@ -566,7 +572,7 @@ def test_what_follows_an_edited_change_table(make_project: Callable[..., Project
     consumers = {
         row.consumer for row in capturing.sql("select consumer from {schema}.cdc_consumers")
     }
-    assert consumers == {"items", "then", "open", "seen.v1", "seen.v2"}
+    assert consumers == {"items", "then", "open", "label", "labels", "seen.v1", "seen.v2"}
 
 
 @pytest.mark.soak
