@@ -5,5 +5,5 @@
         {% do ref('dbt_cdc', 'lsn_time_mapping') %}
         {% do return(0) %}
     {% endif %}
-    {% do return(dbt_cdc._tracking_state().current_version) %}
+    {% do return(dbt_cdc._tracking_state_to_read().current_version) %}
 {% endmacro %}

@@ -6,7 +6,7 @@
         {% do return(0) %}
     {% endif %}
     {% set suffix = dbt_cdc._suffix_of(table) %}
-    {% for key, version in dbt_cdc._tracking_state().min_valid_versions.items()
+    {% for key, version in dbt_cdc._tracking_state_to_read().min_valid_versions.items()
         if dbt_cdc._suffix_of(key) == suffix %}
         {% do return(version | int) %}
     {% endfor %}

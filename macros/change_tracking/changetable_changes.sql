@@ -3,8 +3,7 @@
     that is too old, or that was never published, is an error unless `allow_stale`. -#}
 {% macro changetable_changes(table, last_sync_version, allow_stale=false) -%}
     {%- if execute -%}
-    {%- set tracked = dbt_cdc._find_tracked_table(table) -%}
-    {%- do ref(tracked.model) -%}
+    {%- set tracked = dbt_cdc._tracked_table_to_read(table) -%}
     (
         {{ dbt_cdc._indent(dbt_cdc._changes_sql(
             tracked,

@@ -2,8 +2,7 @@
     last change; a key that has not changed has NULL, one that was deleted last gives no row. -#}
 {% macro changetable_version(table, primary_key_values) -%}
     {%- if execute -%}
-    {%- set tracked = dbt_cdc._find_tracked_table(table) -%}
-    {%- do ref(tracked.model) -%}
+    {%- set tracked = dbt_cdc._tracked_table_to_read(table) -%}
     (
         {{ dbt_cdc._indent(dbt_cdc._version_sql(
             tracked, dbt_cdc._key_literals(tracked, primary_key_values)), 8) }}
@@ -73,7 +72,7 @@
                 {{ dbt_cdc._published_version('min_valid_version', tracked) }},
                 cast(raise_error({{ dbt_cdc._literal(dbt_cdc._untracked_text(tracked)) }}) as bigint)
             )
-            and sys_change_version <= {{ dbt_cdc._published_version('current_version') }}
+            and sys_change_version <= {{ dbt_cdc._published_version('current_version', tracked) }}
             {%- for name in key %}
             and {{ name }} = {{ values[loop.index0] }}
             {%- endfor %}

@@ -91,8 +91,9 @@ where
 {% macro _log_has(log, column) %}
     {% set cache = dbt_cdc._invocation_cache() %}
     {% if 'log_columns' not in cache %}
-        {% do cache.update(log_columns=
-            adapter.get_columns_in_relation(log) | map(attribute='name') | map('lower') | list) %}
+        {#- with --empty the relation is a query of no rows -#}
+        {% do cache.update(log_columns=adapter.get_columns_in_relation(log.replace(limit=none))
+            | map(attribute='name') | map('lower') | list) %}
     {% endif %}
     {% do return(column in cache.log_columns) %}
 {% endmacro %}

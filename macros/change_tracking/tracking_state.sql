@@ -1,11 +1,13 @@
 {#- What is published of change tracking: {current_version, scanned_lsn, min_valid_versions:
     {schema.table: version}}. Read from literals of a view of one row; where somebody dropped the
-    view, from the tables. Nothing is published (current_version none) before the first window. -#}
-{% macro _tracking_state() %}
-    {% set view = dbt_cdc._tracking_versions() %}
+    view, from the tables. Nothing is published (current_version none) before the first window. `mapping`: the
+    lsn_time_mapping beside that view, by default the target's. -#}
+{% macro _tracking_state(mapping=none) %}
+    {% set own = dbt_cdc._state_relation('lsn_time_mapping') %}
+    {% set view = dbt_cdc._tracking_versions(mapping) %}
     {% if load_cached_relation(view) is not none %}
-        {% do return(dbt_cdc._shown_of(dbt_cdc._fetch(dbt_cdc._shown_tracking_sql())[0])) %}
-    {% elif dbt_cdc._has_state('syscommittab') %}
+        {% do return(dbt_cdc._shown_of(dbt_cdc._fetch(dbt_cdc._shown_tracking_sql(mapping))[0])) %}
+    {% elif (mapping or own) | string == own | string and dbt_cdc._has_state('syscommittab') %}
         {% set row = dbt_cdc._fetch(
             'select max(commit_ts) as commit_ts, max(commit_lsn) as commit_lsn from '
             ~ dbt_cdc._state_relation('syscommittab')
@@ -22,9 +24,9 @@
 {% endmacro %}
 
 
-{% macro _shown_tracking_sql() -%}
+{% macro _shown_tracking_sql(mapping=none) -%}
     select current_version, scanned_lsn, to_json(min_valid_versions) as min_valid_versions
-    from {{ dbt_cdc._tracking_versions() }}
+    from {{ dbt_cdc._tracking_versions(mapping) }}
 {%- endmacro %}
 
 
@@ -38,8 +40,15 @@
 {% endmacro %}
 
 
-{% macro _tracking_versions() %}
-    {% do return(dbt_cdc._validity_intervals().incorporate(
+{#- Where the versions are published that a query takes. -#}
+{% macro _tracking_state_to_read() %}
+    {% do return(dbt_cdc._tracking_state(
+        none if dbt_cdc._is_unit_test() else ref('dbt_cdc', 'lsn_time_mapping'))) %}
+{% endmacro %}
+
+
+{% macro _tracking_versions(mapping=none) %}
+    {% do return(dbt_cdc._validity_intervals(mapping).incorporate(
         path={'identifier': 'change_tracking_versions'}, type='view')) %}
 {% endmacro %}
 

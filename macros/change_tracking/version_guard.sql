@@ -2,7 +2,11 @@
     error. It reads literals of a view, so it is decided while the query is planned
     (docs/decisions/0002). -#}
 {% macro _version_guard(tracked, last_sync_version, allow_stale) -%}
-    {{ dbt_cdc._tracking_versions() }} as versions
+    {%- if tracked.is_unpublished -%}
+    (select 1 as nothing_is_published)
+    where false
+    {%- else -%}
+    {{ dbt_cdc._tracking_versions(tracked.mapping) }} as versions
     where
         case
             when versions.min_valid_versions[{{ dbt_cdc._literal(tracked.key) }}] is null
@@ -27,6 +31,7 @@
                         ~ 'from the current version, or set allow_stale to get nothing')) }}))
             else false
         end
+    {%- endif -%}
 {%- endmacro %}
 
 
@@ -39,9 +44,13 @@
 
 
 {#- A published version as a scalar that Spark's planner replaces by its value. -#}
-{% macro _published_version(name, tracked=none) -%}
+{% macro _published_version(name, tracked={}) -%}
+    {%- if tracked.is_unpublished -%}
+    {{ {'min_valid_version': '0L', 'current_version': '9223372036854775807L'}[name] }}
+    {%- else -%}
     (select {{ 'min_valid_versions[' ~ dbt_cdc._literal(tracked.key) ~ ']'
-        if name == 'min_valid_version' else name }} from {{ dbt_cdc._tracking_versions() }})
+        if name == 'min_valid_version' else name }} from {{ dbt_cdc._tracking_versions(tracked.mapping) }})
+    {%- endif -%}
 {%- endmacro %}
 
 

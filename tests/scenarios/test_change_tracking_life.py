@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from harness import Project
+from harness import Project, new_schema
 from reference.capture import CaptureInstance
 from reference.change_tracking import ChangeTracking, TrackedTable
 from reference.log import UTC
@@ -60,6 +61,46 @@ def test_goes_on_without_capture(make_project: Callable[..., Project]) -> None:
             for file in ("dbo_items_ct.sql", "instances.yml"):
                 (tracking.project.folder / "models" / file).unlink()
     check(tracking, reference, step=3)
+
+
+QUERIES = {
+    "changes.sql": "select * from {{ dbt_cdc.changetable_changes('dbo.items', none) }}",
+    "one.sql": "select * from {{ dbt_cdc.changetable_version('dbo.items', [1]) }}",
+    "version.sql": "select {{ dbt_cdc.change_tracking_current_version() or 'null' }} as version,"
+    " {{ dbt_cdc.change_tracking_min_valid_version('dbo.items') or 0 }} as min_valid_version",
+}
+
+
+def test_where_a_query_reads(make_project: Callable[..., Project]) -> None:
+    """Before anything is published it is an error that says so, and with --empty none. In the
+    schema of a pull request it reads production's side table in the versions published there."""
+    tracking = Tracking(make_project, [ITEMS], models=QUERIES)
+    project, writer = tracking.project, TrackingWriter(START)
+    for _ in range(2):  # nothing is there, and then the side table
+        result = project.dbt("run")
+        for name in ("changes", "one"):
+            message = result.messages[name].message
+            assert "CDC 22105: nothing is published yet of the changes of table dbo.it" in message
+        project.ok("run", "--empty")
+        assert tracking.sql("select * from {schema}.changes") == []
+    writer.commit(("INSERT", "items", None, row(1)))
+    writer.commit(("INSERT", "items", None, row(2)))
+    tracking.land(writer.new())
+    tracking.run()
+    project.ok("parse", "--write-json")
+    shutil.copytree(project.folder / "target", project.folder / "state", dirs_exist_ok=True)
+    profiles = project.folder / "profiles.yml"
+    text = profiles.read_text(encoding="utf-8")
+    other = new_schema("pull_request")
+    profiles.write_text(text.replace(tracking.schema, other), encoding="utf-8")
+    names = [name.removesuffix(".sql") for name in QUERIES]
+    project.ok("run", "--select", *names, "--defer", "--state", "state")
+    for schema in (tracking.schema, other):
+        found = tracking.sql(f"select id, sys_change_version from {schema}.changes order by id")
+        assert [tuple(row) for row in found] == [(1, 1), (2, 2)], schema
+        (one,) = tracking.sql(f"select sys_change_version from {schema}.one")
+        (version,) = tracking.sql(f"select * from {schema}.version")
+        assert (one[0], *version) == (1, 2, 0), schema
 
 
 @pytest.mark.parametrize("how", ["TRUNCATE", "DDL"])
