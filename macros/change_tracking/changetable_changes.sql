@@ -3,12 +3,11 @@
     that is too old, or that was never published, is an error unless `allow_stale`. -#}
 {% macro changetable_changes(table, last_sync_version, allow_stale=false) -%}
     {%- if execute -%}
-    {%- set tracked = dbt_cdc._tracked_table_to_read(table) -%}
+    {%- set tracked = dbt_cdc._find_tracked_table(table) -%}
+    {%- set since = dbt_cdc._version_literal(last_sync_version, 'changetable_changes: last_sync_version') -%}
     (
         {{ dbt_cdc._indent(dbt_cdc._changes_sql(
-            tracked,
-            dbt_cdc._version_literal(last_sync_version, 'changetable_changes: last_sync_version'),
-            'true' if allow_stale else 'false'), 8) }}
+            dbt_cdc._as_published(tracked), since, 'true' if allow_stale else 'false'), 8) }}
     )
     {%- else -%}
     {%- do dbt_cdc._depend_on_tracked_table(table) -%}

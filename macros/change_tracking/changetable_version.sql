@@ -2,10 +2,10 @@
     last change; a key that has not changed has NULL, one that was deleted last gives no row. -#}
 {% macro changetable_version(table, primary_key_values) -%}
     {%- if execute -%}
-    {%- set tracked = dbt_cdc._tracked_table_to_read(table) -%}
+    {%- set tracked = dbt_cdc._find_tracked_table(table) -%}
+    {%- set key = dbt_cdc._key_literals(tracked, primary_key_values) -%}
     (
-        {{ dbt_cdc._indent(dbt_cdc._version_sql(
-            tracked, dbt_cdc._key_literals(tracked, primary_key_values)), 8) }}
+        {{ dbt_cdc._indent(dbt_cdc._version_sql(dbt_cdc._as_published(tracked), key), 8) }}
     )
     {%- else -%}
     {%- do dbt_cdc._depend_on_tracked_table(table) -%}
@@ -45,11 +45,24 @@
     {% endif %}
     {% set literals = [] %}
     {% for column in dbt_cdc._key_columns(tracked) %}
-        {% do literals.append('cast(' ~ dbt_cdc._literal(found[loop.index]) ~ ' as '
-            ~ dbt_cdc._expression_type(column.data_type) ~ ')') %}
+        {% do literals.append(dbt_cdc._key_literal_of(column, found[loop.index], tracked)) %}
     {% endfor %}
     {% do return(literals) %}
 {% endmacro %}
+
+
+{#- A value as the column's type; one that is none stops the query. -#}
+{% macro _key_literal_of(column, value, tracked) -%}
+    {%- set data_type = dbt_cdc._expression_type(column.data_type) -%}
+    {%- if value is none -%} cast(null as {{ data_type }})
+    {%- else -%} coalesce(
+        try_cast({{ dbt_cdc._literal(value) }} as {{ data_type }}),
+        cast(raise_error({{ dbt_cdc._literal(dbt_cdc._error_text(
+            313, "changetable_version: '" ~ value ~ "' is no value for key column " ~ column.name ~ ' of table '
+            ~ tracked.table, 'give one that fits its type, ' ~ data_type)) }}) as {{ data_type }})
+    )
+    {%- endif -%}
+{%- endmacro %}
 
 
 {#- `values` are SQL, in the key's order. -#}

@@ -80,10 +80,9 @@
 {% endmacro %}
 
 
-{#- The same as a query reads it: where `ref` finds its side table, in the versions that are published beside that.
-    One that nothing is published of is an error where the query would run; --empty and unit tests do without. -#}
-{% macro _tracked_table_to_read(table) %}
-    {% set tracked = dbt_cdc._find_tracked_table(table) %}
+{#- A tracked table as a query reads it: where `ref` finds its side table, in the versions that are published beside
+    that. One that nothing is published of is an error where the query would run; --empty and unit tests do without. -#}
+{% macro _as_published(tracked) %}
     {% set relation = ref(tracked.model) %}
     {% set is_own = dbt_cdc._is_unit_test() or relation | string == tracked.relation | string %}
     {% set mapping = none if is_own else dbt_cdc._state_relation('lsn_time_mapping').incorporate(
