@@ -23,7 +23,7 @@ where false
     {% if is_needed and load_cached_relation(this) is none %}
         {% do dbt_cdc._check_first_run() %}
         {% call statement('main') -%}
-            {{ dbt_cdc._create_once(dbt_cdc._create_state_table_sql(relation, model.columns.values())) }}
+            {{ dbt_cdc._create_once(dbt_cdc._create_state_table_sql(relation, model)) }}
         {%- endcall %}
     {% else %}
         {% call noop_statement('main', 'OK') -%}
@@ -58,9 +58,13 @@ where false
 {% endmacro %}
 
 
-{% macro _create_state_table_sql(relation, columns) -%}
+{#- A table in which models of several threads write at once is partitioned by them (meta.partitioned_by), so that Delta
+    lets them. -#}
+{% macro _create_state_table_sql(relation, node) -%}
+    {%- set columns, partition = node.columns.values(), node.config.meta.get('partitioned_by') -%}
     {{ dbt_cdc._create_table_sql(
         relation, dict(zip(columns | map(attribute='name'), columns | map(attribute='data_type')))) }}
+    {{- '\n    partitioned by (' ~ partition ~ ')' if partition }}
 {%- endmacro %}
 
 
@@ -74,7 +78,7 @@ where false
         {% set relation = dbt_cdc._model_relation(node) %}
         {% if load_cached_relation(relation) is none %}
             {% do relations.append(relation) %}
-            {% do creates.append(dbt_cdc._create_state_table_sql(relation, node.columns.values())) %}
+            {% do creates.append(dbt_cdc._create_state_table_sql(relation, node)) %}
             {% do schemas.update({relation.without_identifier() | string: relation}) %}
         {% endif %}
     {% endfor %}
