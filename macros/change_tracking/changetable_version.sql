@@ -51,7 +51,7 @@
 {% endmacro %}
 
 
-{#- A value as the column's type; one that is none stops the query. -#}
+{#- A value as the type of the key column; one that does not fit it stops the query. -#}
 {% macro _key_literal_of(column, value, tracked) -%}
     {%- set data_type = dbt_cdc._expression_type(column.data_type) -%}
     {%- if value is none -%} cast(null as {{ data_type }})
