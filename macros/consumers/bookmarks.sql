@@ -25,13 +25,18 @@
     called history. -#}
 {% macro _settle_open_bookmarks(consumer) %}
     {% set open = consumer.bookmarks.values() | selectattr('open_lsn') | list %}
-    {% set writes = ['WRITE', 'MERGE', 'CREATE TABLE AS SELECT', 'CREATE OR REPLACE TABLE AS SELECT',
-        'REPLACE TABLE AS SELECT'] %}
+    {% set writes = ['WRITE', 'MERGE'] + dbt_cdc._makes_of_a_table() %}
     {% set commits = dbt_cdc._last_commits(this.quote(identifier=true)) | selectattr('operation', 'in', writes) | list
         if open else [] %}
     {% for bookmark in open if commits and commits[0].version > bookmark.target_version %}
         {% do bookmark.update(last_lsn=bookmark.open_lsn, accepts_loss=false) %}
     {% endfor %}
+{% endmacro %}
+
+
+{#- What Delta's history calls the statement that makes a table out of rows. -#}
+{% macro _makes_of_a_table() %}
+    {% do return(['CREATE TABLE AS SELECT', 'CREATE OR REPLACE TABLE AS SELECT', 'REPLACE TABLE AS SELECT']) %}
 {% endmacro %}
 
 
@@ -49,8 +54,8 @@
         {% endif %}
     {% endfor %}
     {% if known or new %}
-        {% set version = dbt_cdc._last_commits(this.quote(identifier=true), 1)[0].version
-            if consumer.is_there else -1 %}
+        {% set version = -1 if not consumer.is_there else consumer.version if 'version' in consumer
+            else dbt_cdc._last_commits(this.quote(identifier=true), 1)[0].version %}
         {% set table = dbt_cdc._state_relation('consumer_bookmarks') %}
         {% do dbt_cdc._ensure_state_tables('consumers') if not dbt_cdc._has_state('consumer_bookmarks') %}
         {% do run_query(dbt_cdc._in_turn(

@@ -41,13 +41,25 @@
     } %}
     {% do dbt_cdc._settle_open_bookmarks(consumer) if is_there %}
     {% if is_there and dbt_cdc._is_building() and kind in ['replica', 'history'] and not consumer.bookmarks
-        and not consumer.starts_over and dbt_cdc._fetch('select 1 from ' ~ this ~ ' limit 1') %}
+        and not consumer.starts_over and not dbt_cdc._is_still_empty(consumer, load_cached_relation(this)) %}
         {% do dbt_cdc.raise_cdc_error(
             2714, 'table ' ~ this ~ ' exists and no bookmark tells what it holds',
             'dbt run --full-refresh --select ' ~ name ~ ' replaces it'
         ) %}
     {% endif %}
     {% do return(consumer) %}
+{% endmacro %}
+
+
+{#- Whether the model's table has no rows, as after `dbt run --empty`: its history tells it at less cost than its
+    files, and the version that the bookmark notes. -#}
+{% macro _is_still_empty(consumer, relation) %}
+    {% set commit = dbt_cdc._last_commits(this.quote(identifier=true), 1)[0] if relation.is_delta else {} %}
+    {% do consumer.update(version=commit.version) if commit %}
+    {% if commit.operation in dbt_cdc._makes_of_a_table() and dbt_cdc._metric(commit, 'numOutputRows') == 0 %}
+        {% do return(true) %}
+    {% endif %}
+    {% do return(dbt_cdc._fetch('select 1 from ' ~ this ~ ' limit 1') | length == 0) %}
 {% endmacro %}
 
 

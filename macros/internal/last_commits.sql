@@ -8,8 +8,13 @@
 {% macro _last_metric(relation, operation, name) %}
     {% for row in dbt_cdc._last_commits(relation, 5)
         if row.operation == operation %}
-        {% set found = modules.re.search(name ~ '\\W+(\\d+)', row.operationMetrics | string) %}
-        {% do return(found[1] | int if found else none) %}
+        {% do return(dbt_cdc._metric(row, name)) %}
     {% endfor %}
     {% do return(none) %}
+{% endmacro %}
+
+
+{% macro _metric(commit, name) %}
+    {% set found = modules.re.search(name ~ '\\W+(\\d+)', commit.operationMetrics | string) %}
+    {% do return(found[1] | int if found else none) %}
 {% endmacro %}

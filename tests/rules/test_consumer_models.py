@@ -102,6 +102,12 @@ def described(sql: str) -> Rows:
 
 ANSWERS: dict[str, Answer] = {
     r"^describe query": described,
+    r"^describe history \S*late`": [
+        {"version": 1, "operation": "CREATE TABLE AS SELECT", "operationMetrics": "numOutputRows 3"}
+    ],
+    r"^describe history \S*late_history`": [
+        {"version": 1, "operation": "DELETE", "operationMetrics": "numDeletedRows 1"}
+    ],
     r"^select 1 from \S*late\w* limit 1": [{"1": 1}],
     r"^select cast\(max_by\(tran_end_time": [{"time": "2024-03-01 12:03:00"}],
 }

@@ -152,6 +152,38 @@ def test_the_next_run_goes_on_from_the_failure(story: Capture) -> None:
     assert total.end_lsn == int_to_lsn(33)
 
 
+def captured(capture: Capture) -> dict[str, int]:
+    """How many rows the last session says it has captured, by instance."""
+    rows = capture.sql(
+        "select inline(captured_rows) from {schema}.scan_sessions"
+        " where end_time = (select max(end_time) from {schema}.scan_sessions)"
+    )
+    return {row.capture_instance: row.row_count for row in rows}
+
+
+def test_rows_are_counted_of_the_window_alone(make_project: Callable[..., Project]) -> None:
+    """An INSERT of no rows leaves no commit, so the table's last one may tell of another window."""
+    capture = Capture(make_project, [ITEMS, NOTES], vars={"cdc_persistent_functions": False})
+    capture.land(transaction(1, "items", 1, 2, 3) + transaction(11, "notes", 1))
+    capture.run()
+    assert captured(capture) == {"dbo_items": 3, "dbo_notes": 1}
+    unchanged = replace(
+        transaction(21, "items", 1)[1], operation="UPDATE", before_image='{"id": 1}'
+    )
+    capture.land(
+        [transaction(21, "items", 1)[0], unchanged, *transaction(21, "items", 1)[2:]]
+        + transaction(31, "notes", 2, 3)
+    )
+    capture.run()
+    assert captured(capture) == {"dbo_items": 0, "dbo_notes": 2}
+    # what an earlier attempt has captured counts, also where others have written since
+    capture.land(transaction(41, "items", 4, 5) + transaction(51, "notes", 4))
+    capture.run("--select", "raw_log", "+dbo_items_ct", "dbo_notes_ct")
+    capture.sql("optimize {schema}.dbo_items_ct")
+    capture.run()
+    assert captured(capture) == {"dbo_items": 2, "dbo_notes": 1}
+
+
 @pytest.mark.soak
 def test_a_killed_run_is_seen_until_another_ends(story: Capture) -> None:
     story.land(transaction(41, "items", 5))
