@@ -61,8 +61,8 @@ typed as (
         contains(text, '0000000') or contains(text, '9999999') as has_run,
         old is null or post is null or json.bad is not null or size(json.images) <> 2
         or not image.`note` rlike '^(?!-?\\d+[.]|0$|"|[{\\[].*(\\d[.]\\d|"(NaN|-?Inf)))'
-            and text rlike '"note"\\s*:\\s*(-?\\d+[.eE]|-0|[-+]?[{\\[NI])'
-            and not replace(text, '"note":' || image.`note`, '\Z') rlike '\Z[,}]'
+            and replace(text, '"note":' || image.`note`, '\Z')
+                rlike '\\x1a[^,}\\s]|"note"\\s*:\\s*(-?\\d+[.eE]|-0|[-+]?[{\\[NI])'
         or size(missing) > 0 or char_length(value.`note`) > 20
         or not image.`amount` <=> value.`amount`
         or (has_run or image.`amount` = 0) and text

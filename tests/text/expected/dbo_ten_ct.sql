@@ -81,11 +81,11 @@ typed as (
         contains(text, '0000000') or contains(text, '9999999') as has_run,
         old is null or post is null or json.bad is not null or size(json.images) <> 2
         or not image.`column_2` rlike '^(?!-?\\d+[.]|0$|"|[{\\[].*(\\d[.]\\d|"(NaN|-?Inf)))'
-            and text rlike '"column_2"\\s*:\\s*(-?\\d+[.eE]|-0|[-+]?[{\\[NI])'
-            and not replace(text, '"column_2":' || image.`column_2`, '\Z') rlike '\Z[,}]'
+            and replace(text, '"column_2":' || image.`column_2`, '\Z')
+                rlike '\\x1a[^,}\\s]|"column_2"\\s*:\\s*(-?\\d+[.eE]|-0|[-+]?[{\\[NI])'
         or not image.`column_3` rlike '^(?!-?\\d+[.]|0$|"|[{\\[].*(\\d[.]\\d|"(NaN|-?Inf)))'
-            and text rlike '"column_3"\\s*:\\s*(-?\\d+[.eE]|-0|[-+]?[{\\[NI])'
-            and not replace(text, '"column_3":' || image.`column_3`, '\Z') rlike '\Z[,}]'
+            and replace(text, '"column_3":' || image.`column_3`, '\Z')
+                rlike '\\x1a[^,}\\s]|"column_3"\\s*:\\s*(-?\\d+[.eE]|-0|[-+]?[{\\[NI])'
         or size(missing) > 0 or not image.`column_1` <=> value.`column_1`
         or char_length(value.`column_2`) > 40 or not image.`column_4` <=> value.`column_4`
         or (has_run or image.`column_4` = 0) and text
