@@ -82,6 +82,7 @@
                 then records.lsn end
         ) as log_end,
         count_if(records.is_commit) as commits,
+        min(records.lsn) as first_lsn,
         min(records.malformed) as malformed,
         current_timezone() as time_zone
     from records

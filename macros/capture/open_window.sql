@@ -61,8 +61,8 @@
 
 {#- What there is to do: the window that is open, if any, the one right after the last published position.
     (In a run that others have overtaken there may be later ones, and this one be done already.) Else
-    `log_end`, the last commit of the log that a new one takes in. `has_newer`: there are commits after the
-    open window. `touched_tables` have changes in the
+    `log_end`, the last commit of the log that a new one takes in; `log_start` its first LSN, before the first
+    window. `has_newer`: there are commits after the open window. `touched_tables` have changes in the
     window. `ends_with_rows`: its last commit surely left rows; `updated_tables`: those that have to be
     asked whether the other transactions did. `schema_changes`: the DDL and TRUNCATE records of captured
     tables. -#}
@@ -71,6 +71,7 @@
     {% do dbt_cdc._check_time_zone(found.time_zone) %}
     {% do return(dict(
         dbt_cdc._window_of(found, scanned_lsn),
+        log_start=found.first_lsn if scanned_lsn == dbt_cdc._zero_lsn() else none,
         log_end=none if found.to_lsn else dbt_cdc._checked_log_end(found, scanned_lsn),
         has_newer=(found.to_lsn or '0xG') < (found.log_end or '')
     )) %}

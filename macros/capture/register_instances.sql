@@ -40,7 +40,7 @@
         {% endif %}
     {% endfor %}
     {% if new and enters_new %}
-        {% set log_start = dbt_cdc._fetch(
+        {% set log_start = dbt_cdc._window_to_scan().get('log_start') or dbt_cdc._fetch(
             'select min(lsn) as lsn from ' ~ dbt_cdc._log_relation()
         )[0].lsn %}
         {% for instance in new %}
