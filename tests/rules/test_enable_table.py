@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -305,3 +306,14 @@ def test_who_reads_an_instance_that_goes(shop: Shop) -> None:
     said = shop.operation("disable_table", {r"from \S*consumer_bookmarks": [row]}, **arguments)
     assert said.success and "consumed by orders: move each to another instance" in said.output
     assert "consumed by" not in shop.operation("disable_table", **arguments).output
+
+
+def test_an_instance_whose_model_is_gone(shop: Shop) -> None:
+    """Its change table is looked for where it would be; elsewhere nobody knows of it."""
+    gone = replace(ORDERS, source_name="gone", capture_instance="dbo_gone")
+    arguments = {"source_schema": "dbo", "source_name": "gone", "capture_instance": "all"}
+    answer: dict[str, Answer] = {r"from \S*change_tables": [registered(gone)]}
+    said = shop.operation("disable_table", answer, **arguments)
+    assert said.success, said.output
+    assert "no model of it any more; " in said.output
+    assert "dbo_gone_ct is not there: where the model had another schema" in said.output
