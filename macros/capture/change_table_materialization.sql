@@ -43,13 +43,14 @@
 {% macro _append_changes(relation, instance, window, rows) %}
     {% set encoded = dbt_cdc._with_encodings(instance, window) %}
     {% set is_later = "`__$start_lsn` > '" ~ window.previous_lsn ~ "'" %}
-    {% do return(dbt_cdc._append_and_count(
-        relation,
+    {% do return(dbt_cdc._main_write_and_fetch(
         dbt_cdc._insert_once(
             relation, rows, is_later, dbt_cdc._is_first_writer(instance, window),
-            dbt_cdc._raise_first_problem(encoded, dbt_cdc._checked_changes(encoded, window))),
-        is_later ~ " and `__$start_lsn` <= '" ~ window.to_lsn ~ "'", window
-    )) %}
+            dbt_cdc._raise_first_problem(encoded, dbt_cdc._checked_changes(encoded, window))
+        ),
+        'select count(*) as row_count from ' ~ relation ~ ' where ' ~ is_later
+        ~ " and `__$start_lsn` <= '" ~ window.to_lsn ~ "'"
+    )[0].row_count) %}
 {% endmacro %}
 
 

@@ -120,7 +120,6 @@
     select
         window_to_lsn as to_lsn,
         min(begin_lsn) as floor_lsn,
-        min(opened_at) as opened_at,
         count(*) as transactions,
         max_by(begin_lsn, commit_lsn) as last_begin_lsn,
         sum(record_count) as record_count,
@@ -141,7 +140,6 @@
     from (
         select
             window_to_lsn,
-            opened_at,
             begin_lsn,
             commit_lsn,
             commit_time,

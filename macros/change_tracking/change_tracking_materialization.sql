@@ -20,13 +20,12 @@
         and dbt_cdc._is_touched(tracked, window) %}
         {% set is_later = 'sys_change_version > ' ~ window.versions.base %}
         {% set encoded = dbt_cdc._with_encodings(tracked, window) %}
-        {% set row_count = dbt_cdc._append_and_count(
-            relation,
+        {% set row_count = dbt_cdc._main_write_and_fetch(
             dbt_cdc._insert_once(
                 relation, dbt_cdc._as_written(compiled_code), is_later, false,
                 dbt_cdc._raise_first_problem(encoded, dbt_cdc._checked_events(encoded, window))),
-            is_later, window
-        ) %}
+            'select count(*) as row_count from ' ~ relation ~ ' where ' ~ is_later
+        )[0].row_count %}
     {% endif %}
     {% do dbt_cdc._note_captured(tracked, row_count or 0) if is_capturing %}
 

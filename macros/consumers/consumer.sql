@@ -95,7 +95,8 @@
 
 {#- Whether this command builds models that consume changes. -#}
 {% macro _builds_consumers() %}
-    {% for id in selected_resources if 'model.dbt_cdc.consumer_bookmarks' in graph.nodes[id].depends_on.nodes
+    {% for id in selected_resources if id in graph.nodes
+        and 'model.dbt_cdc.consumer_bookmarks' in graph.nodes[id].depends_on.nodes
         and graph.nodes[id].config.materialized in ['replica', 'history', 'incremental'] %}
         {% do return(true) %}
     {% endfor %}

@@ -55,17 +55,3 @@ begin
 end
     {%- endif -%}
 {%- endmacro %}
-
-
-{#- Appends a window's rows as the main statement of a model, and gives how many of those that `is_there` takes are
-    there. The table's last commit tells it at a fourth of the cost, where it wrote rows since the window was opened:
-    an INSERT without rows leaves none. Else they are counted. -#}
-{% macro _append_and_count(relation, insert, is_there, window) %}
-    {% call statement('main') -%}
-        {{ insert }}
-    {%- endcall %}
-    {% set commit = dbt_cdc._last_commits(relation, 1)[0] %}
-    {% set is_of_window = commit.operation == 'WRITE' and commit.timestamp >= window.opened_at %}
-    {% do return(dbt_cdc._metric(commit, 'numOutputRows') if is_of_window else dbt_cdc._fetch(
-        'select count(*) as row_count from ' ~ relation ~ ' where ' ~ is_there)[0].row_count) %}
-{% endmacro %}
