@@ -34,6 +34,15 @@
 {% endmacro %}
 
 
+{#- The last commit of the model's table before it writes, asked once. -#}
+{% macro _last_commit(consumer) %}
+    {% if 'last_commit' not in consumer %}
+        {% do consumer.update(last_commit=dbt_cdc._last_commits(this.quote(identifier=true), 1)[0]) %}
+    {% endif %}
+    {% do return(consumer.last_commit) %}
+{% endmacro %}
+
+
 {#- What Delta's history calls the statement that makes a table out of rows. -#}
 {% macro _makes_of_a_table() %}
     {% do return(['CREATE TABLE AS SELECT', 'CREATE OR REPLACE TABLE AS SELECT', 'REPLACE TABLE AS SELECT']) %}
@@ -54,8 +63,7 @@
         {% endif %}
     {% endfor %}
     {% if known or new %}
-        {% set version = -1 if not consumer.is_there else consumer.version if 'version' in consumer
-            else dbt_cdc._last_commits(this.quote(identifier=true), 1)[0].version %}
+        {% set version = dbt_cdc._last_commit(consumer).version if consumer.is_there else -1 %}
         {% set table = dbt_cdc._state_relation('consumer_bookmarks') %}
         {% do dbt_cdc._ensure_state_tables('consumers') if not dbt_cdc._has_state('consumer_bookmarks') %}
         {% do run_query(dbt_cdc._in_turn(

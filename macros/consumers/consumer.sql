@@ -41,7 +41,7 @@
     } %}
     {% do dbt_cdc._settle_open_bookmarks(consumer) if is_there %}
     {% if is_there and dbt_cdc._is_building() and kind in ['replica', 'history'] and not consumer.bookmarks
-        and not consumer.starts_over and not dbt_cdc._is_still_empty(consumer, load_cached_relation(this)) %}
+        and not consumer.starts_over and not dbt_cdc._is_still_empty(consumer) %}
         {% do dbt_cdc.raise_cdc_error(
             2714, 'table ' ~ this ~ ' exists and no bookmark tells what it holds',
             'dbt run --full-refresh --select ' ~ name ~ ' replaces it'
@@ -52,10 +52,9 @@
 
 
 {#- Whether the model's table has no rows, as after `dbt run --empty`: its history tells it at less cost than its
-    files, and the version that the bookmark notes. -#}
-{% macro _is_still_empty(consumer, relation) %}
-    {% set commit = dbt_cdc._last_commits(this.quote(identifier=true), 1)[0] if relation.is_delta else {} %}
-    {% do consumer.update(version=commit.version) if commit %}
+    files. -#}
+{% macro _is_still_empty(consumer) %}
+    {% set commit = dbt_cdc._last_commit(consumer) if load_cached_relation(this).is_delta else {} %}
     {% if commit.operation in dbt_cdc._makes_of_a_table() and dbt_cdc._metric(commit, 'numOutputRows') == 0 %}
         {% do return(true) %}
     {% endif %}
