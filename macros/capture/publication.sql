@@ -53,7 +53,7 @@
     {% do dbt_cdc._log_line('published up to ' ~ window.to_lsn) %}
     {% do dbt_cdc._report_first_capture(window) if window.previous_lsn == dbt_cdc._zero_lsn() %}
     {#- asked once, before the consumers ask in threads of their own -#}
-    {% do dbt_cdc._consumed_state() if dbt_cdc._builds_consumers() %}
+    {% do dbt_cdc._consumed_state() if dbt_cdc._has_consumers(selected_resources) %}
 {% endmacro %}
 
 

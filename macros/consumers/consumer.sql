@@ -92,17 +92,6 @@
 {% endmacro %}
 
 
-{#- Whether this command builds models that consume changes. -#}
-{% macro _builds_consumers() %}
-    {% for id in selected_resources if id in graph.nodes
-        and 'model.dbt_cdc.consumer_bookmarks' in graph.nodes[id].depends_on.nodes
-        and graph.nodes[id].config.materialized in ['replica', 'history', 'incremental'] %}
-        {% do return(true) %}
-    {% endfor %}
-    {% do return(false) %}
-{% endmacro %}
-
-
 {#- What all consumers of a command start from, read once: {intervals, bookmarks, instances}. -#}
 {% macro _consumed_state() %}
     {% set cache = dbt_cdc._invocation_cache() %}
