@@ -14,6 +14,7 @@
                 'it is on ' ~ (tables.values() | map(attribute='table') | join(', ') or 'none')
             ) %}
         {% endif %}
+        {% do dbt_cdc._check_not_counted(known) %}
         {% set statements = [
             'delete from ' ~ dbt_cdc._state_relation('change_tracking_tables') ~ ' where object_id = '
                 ~ known.object_id,
@@ -33,6 +34,24 @@
                 info=true) %}
         {% endif %}
         {% do log('nothing is changed: give dry_run: false', info=true) if dry_run %}
+    {% endif %}
+{% endmacro %}
+
+
+{#- The versions of a window that stands open count the table's transactions, and side tables of others may have
+    them already: without it the rest of the window would be numbered anew. -#}
+{% macro _check_not_counted(known) %}
+    {% set scanned_lsn = [dbt_cdc._published_state().scanned_lsn, dbt_cdc._tracking_state().scanned_lsn] | max %}
+    {% set to_lsn = dbt_cdc._fetch(
+        'select min(window_to_lsn) as to_lsn from ' ~ dbt_cdc._state_relation('scan_transactions')
+        ~ " where window_to_lsn > '" ~ scanned_lsn ~ "'"
+    )[0].to_lsn if dbt_cdc._has_state('scan_transactions') else none %}
+    {% if to_lsn and known.begin_lsn <= scanned_lsn %}
+        {% do dbt_cdc.raise_cdc_error(
+            1222, 'change tracking of table ' ~ known.table ~ ' cannot be disabled while the window up to ' ~ to_lsn
+            ~ ' stands open: its versions count the table', 'dbt run finishes it, then disable; where records of '
+            ~ 'this table stop the run, delete models/' ~ known.name ~ '.sql and its YAML first'
+        ) %}
     {% endif %}
 {% endmacro %}
 

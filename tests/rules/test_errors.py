@@ -20,7 +20,7 @@ SOURCES = {
 PAGE = (PACKAGE / "docs" / "errors.md").read_text(encoding="utf-8")
 QUOTED = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
 # A number that stands alone, in Jinja; in a text it follows `CDC `.
-NUMBER = r"(?<![\w.'-])(208|313|2714|49\d\d|14261|22[0189]\d\d)(?![\w.'])|(?<=CDC )(\d+)"
+NUMBER = r"(?<![\w.'-])(208|313|1222|2714|49\d\d|14261|22[0189]\d\d)(?![\w.'])|(?<=CDC )(\d+)"
 
 
 def seed() -> dict[str, tuple[str, str]]:

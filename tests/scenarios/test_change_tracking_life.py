@@ -207,6 +207,10 @@ def test_beside_captured_tables_and_late(make_project: Callable[..., Project]) -
         in tracking.run("--exclude", "change_tracking_dbo_late").output
     )
     check(tracking, reference)  # nothing of the open window is seen
+    with pytest.raises(AssertionError, match="CDC 1222: change tracking of"):
+        tracking.operation(
+            "disable_change_tracking", source_schema="dbo", source_name="late", dry_run=False
+        )
     run()
     both = ChangeTracking([ITEMS, LATE], reference.commits, reference.events, reference.min_valid)
     both.follow(writer.records)
