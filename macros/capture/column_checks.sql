@@ -122,13 +122,19 @@ if(is_misfit, raise_error(concat(
 {%- endmacro %}
 
 
-{#- The key of a column, and what is before its value. In a string quotes are escaped. -#}
+{#- The key of a column, and what is before its value; what is no ASCII, and some signs, writers also escape. -#}
 {% macro _key_pattern(column) -%}
-    {%- set keys = [] -%}
-    {%- for key in [tojson(column.name), '"' ~ column.name ~ '"'] | unique -%}
-        {%- do keys.append(modules.re.escape(key)) -%}
+    "
+    {%- for sign in column.name -%}
+        {%- if sign in '"\\/&<>+\'`' or sign > '~' -%}
+            {%- set short = '\\' ~ sign if sign in '"\\' else sign -%}
+            {%- set escaped = sign.encode('utf-16-be').hex() | batch(4) | map('join') | join('\\\\u') -%}
+            (?:{{ modules.re.escape(short) }}|{{ '\\\\/|' if sign == '/' }}(?i:\\u{{ escaped }}))
+        {%- else -%}
+            {{ modules.re.escape(sign) }}
+        {%- endif -%}
     {%- endfor -%}
-    {{ keys[0] if keys | length == 1 else '(' ~ keys | join('|') ~ ')' }}\s*:\s*
+    "\s*:\s*
 {%- endmacro %}
 
 

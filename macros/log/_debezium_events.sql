@@ -35,7 +35,8 @@ envelopes as (
 
 {#- CTE `events`: the new events. `kind` is BEGIN, END or Debezium's op, `wal` the position in PostgreSQL's log,
     `slot` the place in the transaction. Two steps read it, the transactions and their changes: a condition that
-    is not the same each time, and always true, has Spark make it once, shuffled as both want it. -#}
+    is not the same each time, and always true, has Spark make it once, shuffled as both want it: so long as they take
+    all of its columns (docs/decisions/0013). -#}
 {% macro _debezium_events(events, batch, before_images) -%}
 {{ dbt_cdc._debezium_envelopes(events, batch, before_images) }},
 

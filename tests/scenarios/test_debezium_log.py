@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import json
 import random
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import date, datetime
@@ -272,6 +273,27 @@ def test_heartbeats_are_passed_over_in_any_topic(read, hostile):
 
 
 # --- batches --------------------------------------------------------------------------------------
+
+
+def test_events_are_shuffled_once(project, spark, land):
+    """Also where some are of a transaction that is in the log. What a step takes only some columns
+    of Spark shuffles anew."""
+    first, second = (
+        [change("c", xid, 1, wal + 1, after={"k": wal}), status("END", xid, wal + 9, 1)]
+        for xid, wal in (("7", 80000), ("8", 90000))
+    )
+    project.clear()
+    shuffles = []
+    for batch in (arrive(first), arrive([*first, *first, *second])[2:]):
+        land(batch)
+        project.ok("compile", "--select", "log_batches")
+        path = project.folder / f"target/compiled/{project.name}/models/log_batches.sql"
+        plan = spark.sql(f"explain {path.read_text(encoding='utf-8')}").collect()[0][0]
+        shuffles.append(re.findall("REPARTITION_BY_COL|REBALANCE|Reused", plan))
+        project.ok("run", "--select", "log_batches")
+    once = ["REPARTITION_BY_COL", "Reused", "REPARTITION_BY_COL"]
+    assert shuffles == [once, once]
+    assert project.table("log_batches").count() == 6
 
 
 def cut(events: list[Event], borders: Iterable[int]) -> list[list[Event]]:

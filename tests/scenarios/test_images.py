@@ -6,6 +6,7 @@ The error that stops it is made false here: the bad image leaves no row.
 from __future__ import annotations
 
 import itertools
+import json
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -186,3 +187,46 @@ def test_every_spelling(
             assert rows == expected, log[0]
             read += bool(rows)
     assert read >= 10
+
+
+def upper_case(text: str) -> str:
+    """JSON with escapes in upper-case digits, as .NET writes it; it escapes some signs, too."""
+    text = re.sub(r"\\u....", lambda found: "\\u" + found[0][2:].upper(), text)
+    return re.sub("[&<>+'`]", lambda found: f"\\u00{ord(found[0]):02X}", text)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda key: json.dumps(key, ensure_ascii=False),
+        json.dumps,
+        lambda key: upper_case(json.dumps(key)),
+        lambda key: json.dumps(key).replace("/", "\\/").replace('\\"x', "\\u0022x"),
+    ],
+    ids=["plain", "ascii", "upper", "slashes"],
+)
+def test_a_key_in_escapes(make_project: Callable[..., Project], write: Callable[..., str]) -> None:
+    """However its key is written, a value is read exactly or refused."""
+    text, number, ratio = "é🎉&+", 'ü/"x\\', "<ß>"
+    columns = (("id", "int"), (text, "string"), (number, "decimal(9,2)"), (ratio, "double"))
+    instance = CaptureInstance("dbo", "odd", "dbo_odd", columns, ("id",))
+    good = ['"1.50"', "1.25", "1e-3"]
+    cases = [good, ['{"a":1}', "1.250", '"NaN"'], *(
+        [value if n == place else other for n, other in enumerate(good)]
+        for place, values in enumerate(
+            (["1.50", "-0", "[1.50]", "1e5"], ["1.00000000000000000001", "1e-30"], ["1e400"])
+        )
+        for value in values
+    )]  # fmt: skip
+    logs = []
+    for case, values in enumerate(cases):
+        pairs = zip((text, number, ratio), values, strict=True)
+        image = ", ".join(f"{write(name)}: {value}" for name, value in pairs)
+        lsn, commit = int_to_lsn(2 * case + 1), int_to_lsn(2 * case + 2)
+        change = LogRecord(lsn, lsn, "INSERT", None, "dbo", "odd", None, f'{{"id": 1, {image}}}')
+        logs.append([change, LogRecord(commit, lsn, "COMMIT", None)])
+    for target, texts in compiled_reads(make_project, [instance]):
+        (statement,) = texts.values()
+        rows = found(target, statement.replace(ERROR, "isnull("), instance, logs)
+        assert [bool(found_rows) for found_rows in rows] == [True, True] + [False] * 7
+        assert rows[:2] == [capture(log, instance) for log in logs[:2]]
