@@ -43,12 +43,6 @@
 {% endmacro %}
 
 
-{#- What Delta's history calls the statement that makes a table out of rows. -#}
-{% macro _makes_of_a_table() %}
-    {% do return(['CREATE TABLE AS SELECT', 'CREATE OR REPLACE TABLE AS SELECT', 'REPLACE TABLE AS SELECT']) %}
-{% endmacro %}
-
-
 {#- The pre-hook that new_changes gives to its model. It writes where there is something new to say: a
     model without news leaves its bookmarks alone. -#}
 {% macro _open_bookmarks() %}

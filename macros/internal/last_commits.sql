@@ -18,3 +18,9 @@
     {% set found = modules.re.search(name ~ '\\W+(\\d+)', commit.operationMetrics | string) %}
     {% do return(found[1] | int if found else none) %}
 {% endmacro %}
+
+
+{#- What Delta's history calls the statement that makes a table out of rows. -#}
+{% macro _makes_of_a_table() %}
+    {% do return(['CREATE TABLE AS SELECT', 'CREATE OR REPLACE TABLE AS SELECT', 'REPLACE TABLE AS SELECT']) %}
+{% endmacro %}
