@@ -40,7 +40,7 @@ known_and_new_events as (
         {%- endfor %}
         false as has_old_key,
         false as has_new_key,
-        {%- for name in ['before', 'after', 'encodings', 'snapshot_mark', 'snapshot_row'] %}
+        {%- for name in ['before', 'after', 'encodings', 'snapshot_mark', 'snapshot_row', 'content'] %}
         null as {{ name }}{{ ',' if not loop.last }}
         {%- endfor %}
     from {{ batch.log }}
@@ -52,16 +52,19 @@ known_and_new_events as (
 {%- endmacro %}
 
 
-{#- CTE `changes`: each event of an emitted transaction once, as delivery is at least once. A key change comes as a
-    delete and a create, linked by headers: `is_new_half` and `is_old_half`. -#}
+{#- CTE `changes`: each event of an emitted transaction once, as delivery is at least once. If the connector restarted
+    inside the transaction, it numbered the events from 1 again: their order is that of their WAL positions. A key
+    change comes as a delete and a create, linked by headers: `is_new_half` and `is_old_half`. -#}
 {% macro _debezium_changes() -%}
 copies as (
     select /*+ broadcast(emitted_transactions) */
         events.*,
         emitted_transactions.* except (xid),
-        -- a row of a snapshot comes again with the same text, any other event with the same place
         row_number() over (
-            partition by events.xid, commit_number, snapshot_row, if(kind = 'r', null, slot) order by position
+            partition by
+                events.xid, commit_number, snapshot_row, if(kind = 'r', null, if(is_restarted, wal, slot)),
+                if(is_restarted, content, null)
+            order by slot, position
         ) as copy_number
     from events
     inner join emitted_transactions
@@ -69,12 +72,14 @@ copies as (
             events.xid = emitted_transactions.xid
             and wal between first_wal and last_wal
             and (kind = 'END') = (wal = commit_number)
+    where kind <> 'BEGIN'
 ),
 
 changes as (
     select
         *,
         lag(before) over in_order as deleted_image,
+        coalesce(lag(slot) over in_order, 0) as previous_slot,
         coalesce(
             kind = 'c' and has_old_key
             and lag(struct(kind, has_new_key, wal, source_schema, source_name, slot)) over in_order
@@ -87,9 +92,32 @@ changes as (
             = struct('c', true, wal, source_schema, source_name, slot),
             false
         ) as is_old_half,
-        case when kind = 'r' then row_number() over in_order else slot end as ordinal
+        case when kind = 'r' or is_restarted then row_number() over in_order else slot end as ordinal
     from copies
     where copy_number = 1
-    window in_order as (partition by xid, commit_number order by slot)
+    window in_order as (partition by xid, commit_number order by if(is_restarted, wal, 0), slot)
 )
+{%- endmacro %}
+
+
+{#- Whether an event follows the one before it: counts begin at 1 and have no holes, the last one ends with what its END
+    says. -#}
+{% macro _debezium_is_in_place() -%}
+case kind
+    when 'r' then true
+    when 'END' then previous_slot = event_count
+    else slot in (1, previous_slot + 1)
+end
+{%- endmacro %}
+
+
+{% macro _debezium_raise_not_in_place() -%}
+{{ dbt_cdc._raise_bad_record(
+    "concat('transaction ', xid, ':', commit_number)",
+    "concat(if(kind = 'END', concat('its END counts ', event_count, ' events'), concat('event number ', slot)), '"
+    ~ " follows number ', previous_slot, ' (position ', position, '): events are missing, or the connector restarted"
+    ~ " inside the transaction and the order of its events cannot be told')",
+    'nothing of this batch is in the log; land the missing events and run again; where they never come, give the '
+    ~ 'transaction up by vars: {cdc_give_up_transactions: [...]} and its name: none of its changes is captured'
+) }}
 {%- endmacro %}

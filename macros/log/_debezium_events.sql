@@ -34,7 +34,8 @@ envelopes as (
 
 
 {#- CTE `events`: the new events. `kind` is BEGIN, END or Debezium's op, `wal` the position in PostgreSQL's log,
-    `slot` the place in the transaction. Two steps read it, the transactions and their changes: a condition that
+    `slot` the number in the transaction,
+    `content` tells events of one number apart. Two steps read it, the transactions and their changes: a condition that
     is not the same each time, and always true, has Spark make it once, shuffled as both want it: so long as they take
     all of its columns (docs/decisions/0013). -#}
 {% macro _debezium_events(events, batch, before_images) -%}
@@ -66,11 +67,19 @@ events as (
         {{ dbt_cdc._debezium_image('after') | indent(8) }} as after,
         {{ dbt_cdc._debezium_encodings() | indent(8) }} as encodings,
         case when op = 'r' then source.snapshot end as snapshot_mark,
-        case when op = 'r' then md5(concat_ws(' ', topic, value)) end as snapshot_row
+        case when op = 'r' then {{ dbt_cdc._debezium_snapshot_row() }} end as snapshot_row,
+        xxhash64(source.lsn, op, source.schema, source.table, images) as content
     from envelopes
     where rand() < 1
     distribute by xid
 )
+{%- endmacro %}
+
+
+{#- What copies of a snapshot row share: their text. Without a key and a time in microseconds two rows may have the
+    same text: then only the same position makes a copy. -#}
+{% macro _debezium_snapshot_row() -%}
+if(coalesce(key, 'null') = 'null' and ts_us is null, cast(position as string), md5(concat_ws(' ', topic, value)))
 {%- endmacro %}
 
 
@@ -90,7 +99,8 @@ events as (
 
 {% macro _debezium_payload() %}
     {% do return({
-        'op': 'string', 'status': 'string', 'id': 'string', 'event_count': 'string', 'ts_ms': 'string',
+        'op': 'string', 'status': 'string', 'id': 'string', 'event_count': 'string',
+        'ts_ms': 'string', 'ts_us': 'string',
         'source': 'struct<connector: string, `schema`: string, `table`: string, snapshot: string, '
             ~ 'lsn: string, ts_us: string, ts_ms: string>',
         'transaction': 'struct<id: string, total_order: string>',

@@ -16,8 +16,8 @@
 {% endmacro %}
 
 
-{#- A row that lands again has its image in the log. One of a later snapshot, which holds no changes, lies behind the
-    first commit that follows the first snapshot. -#}
+{#- A row that lands again has its image in the log, and without a key its position, too. A row of a later snapshot,
+    which holds no changes, lies behind the first commit after the first snapshot. -#}
 {% macro _debezium_late_rows(events, batch) -%}
 {%- set snapshot_lsn = dbt_cdc._debezium_lsn(dbt_cdc._debezium_snapshot_commit()) -%}
 with {{ dbt_cdc._debezium_envelopes(events, batch, {}) }},
@@ -27,13 +27,14 @@ snapshot_rows as (
         cast(source.lsn as bigint) as wal,
         source.schema as source_schema,
         source.table as source_name,
-        {{ dbt_cdc._debezium_image('after') | indent(8) }} as after_image
+        {{ dbt_cdc._debezium_image('after') | indent(8) }} as after_image,
+        if(coalesce(key, 'null') = 'null', position, null) as only_position
     from envelopes
     where op = 'r' and not source.snapshot <=> 'incremental'
 ),
 
 logged_rows as (
-    select source_schema, source_name, after_image
+    select source_schema, source_name, after_image, position
     from {{ batch.log }}
     where lsn < '{{ snapshot_lsn }}' and operation = 'INSERT'
 ),
@@ -46,7 +47,12 @@ first_commit as (
 
 select source_schema, source_name, count(*) as late_rows
 from snapshot_rows
-left anti join logged_rows using (source_schema, source_name, after_image)
+left anti join logged_rows
+    on
+        snapshot_rows.source_schema = logged_rows.source_schema
+        and snapshot_rows.source_name = logged_rows.source_name
+        and snapshot_rows.after_image <=> logged_rows.after_image
+        and coalesce(only_position = logged_rows.position, true)
 cross join first_commit
 where coalesce(wal < commit_number, true)
 group by source_schema, source_name

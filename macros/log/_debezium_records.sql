@@ -5,6 +5,8 @@ operations as (
     select
         *,
         explode(case
+            when not ({{ dbt_cdc._debezium_is_in_place() | indent(12) }})
+                then array({{ dbt_cdc._debezium_raise_not_in_place() | indent(16) }})
             when kind = 'END' then array('BEGIN', 'COMMIT')
             when kind = 'r' and ordinal = 1 then array('BEGIN', 'INSERT', 'COMMIT')
             when kind = 'r' then array('INSERT')

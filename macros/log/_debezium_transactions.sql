@@ -2,25 +2,20 @@
     `first_wal` up to `last_wal`. -#}
 {% macro _debezium_transactions(batch) -%}
 {%- set snapshot_commit = dbt_cdc._debezium_snapshot_commit() -%}
-transactions as (
+slots as (
+    -- a number of two contents: the connector restarted inside the transaction, and numbered its events anew
     select
         xid,
         commit_number,
+        slot,
+        count(*) as copies,
+        min(content) <> max(content) as has_other_content,
         max(event_count) as event_count,
-        count(distinct case when kind not in ('BEGIN', 'END') then slot end) as landed_events,
-        max(case when kind not in ('BEGIN', 'END', 'r') then slot end) as last_ordinal,
-        max(case when kind = 'BEGIN' then record_time end) as begin_time,
-        coalesce(
-            min_by(record_time, case when snapshot_mark = 'last' then position end),
-            max(case when kind not in ('BEGIN', 'END') then record_time end)
-        ) as change_time,
+        max(case when kind not in ('BEGIN', 'END') then slot end) as change_slot,
+        min(case when kind = 'BEGIN' then record_time end) as begin_time,
+        max(case when kind not in ('BEGIN', 'END') then record_time end) as change_time,
         max(case when kind = 'END' then record_time end) as end_time,
-        bool_or(snapshot_mark = 'last') as has_last_row,
-        -- of several attempts at the snapshot counts the first complete one, else the last
-        coalesce(
-            min_by(wal, case when snapshot_mark = 'last' then position end),
-            max_by(wal, case when kind = 'r' then position end)
-        ) as snapshot_wal,
+        bool_or(snapshot_mark = 'last') as is_last_row,
         min(wal) as first_wal,
         min(position) as first_position,
         max(position) as last_position
@@ -30,6 +25,31 @@ transactions as (
         xid not in ({{ dbt_cdc._literals(dbt_cdc._given_up()) }})
         and concat_ws(':', xid, commit_number) not in ({{ dbt_cdc._literals(dbt_cdc._given_up()) }})
     {%- endif %}
+    group by xid, commit_number, slot
+),
+
+transactions as (
+    select
+        xid,
+        commit_number,
+        max(event_count) as event_count,
+        count(change_slot) as landed_events,
+        coalesce(bool_or(has_other_content), false) as is_restarted,
+        case when xid <> 'snapshot' then greatest(
+            max(change_slot), case when bool_or(has_other_content) then sum(copies) end
+        ) end as last_ordinal,
+        min(begin_time) as begin_time,
+        coalesce(min_by(change_time, case when is_last_row then slot end), max(change_time)) as change_time,
+        max(end_time) as end_time,
+        bool_or(is_last_row) as has_last_row,
+        -- of several attempts at the snapshot counts the first complete one, else the last
+        case when xid = 'snapshot' then coalesce(
+            min_by(first_wal, case when is_last_row then slot end), max_by(first_wal, slot)
+        ) end as snapshot_wal,
+        min(first_wal) as first_wal,
+        min(first_position) as first_position,
+        max(last_position) as last_position
+    from slots
     group by xid, commit_number
 ),
 
@@ -65,6 +85,7 @@ emitted_transactions as (
     select
         xid,
         commit_number,
+        is_restarted,
         {{ dbt_cdc._debezium_check_room() | indent(4) }} as previous_commit,
         coalesce(begin_time, change_time, end_time) as begin_time,
         coalesce(change_time, end_time) as commit_time,

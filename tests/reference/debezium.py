@@ -125,7 +125,9 @@ def read_log(
             if payload["op"] == "r":
                 attempt = (change.lsn, int(source["ts_us"]))
                 is_last = source["snapshot"] == "last"
-                snapshot.setdefault((event.topic, event.value), (attempt, is_last, change))
+                is_of_its_own = event.key is not None or "ts_us" in payload
+                text = event.value if is_of_its_own else str(event.position)
+                snapshot.setdefault((event.topic, text), (attempt, is_last, change))
             else:
                 change.order = int(payload["transaction"]["total_order"])
                 stream.append((payload["transaction"]["id"].split(":")[0], change))

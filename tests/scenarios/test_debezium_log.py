@@ -144,7 +144,7 @@ def change(op: str, xid: str, order: int, wal: int, /, table: str = "t", **more:
 def snapshot_row(number: int, wal: int, mark: str = "true") -> Event:
     source = {"schema": "public", "table": "t", "lsn": wal, "ts_us": wal, "snapshot": mark}
     value = {"op": "r", "after": {"k": number}, "source": source, "transaction": None}
-    return Event(0, "pg.public.t", None, json.dumps(value))
+    return Event(0, "pg.public.t", json.dumps({"k": number}), json.dumps(value))
 
 
 def status(word: str, xid: str, wal: int, count: int | None = None) -> Event:

@@ -1,0 +1,251 @@
+"""A small PostgreSQL, a Debezium connector of it, and its topics: logs whose truth is the database.
+
+What it knows is how the source and the transport behave, and nothing of how dbt_cdc reads them:
+
+* A transaction has a BEGIN, changes and an END, each at a position of the WAL (an LSN); several
+  changes may share one. Transactions are decoded in the order of their commits, whole.
+* The connector keeps an offset, the LSN of the last event that was acknowledged. After a restart
+  it goes on with the first event behind that LSN. Inside a transaction it sends BEGIN again and,
+  before Debezium 3.6.1, counts its events from 1 again; END counts the events since then.
+* A snapshot is a row for each row, at one LSN; one that breaks off begins again.
+* Delivery is at least once, in order in each topic; topics land in any order between each other.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from .debezium import Event
+from .log import LogRecord
+
+Row = dict[str, Any]
+EPOCH = 1_780_000_000_000_000
+
+
+@dataclass(frozen=True)
+class Change:
+    """One decoded change: `op` is Debezium's c, u, d or t."""
+
+    lsn: int
+    op: str
+    table: str
+    before: Row | None
+    after: Row | None
+
+
+@dataclass(frozen=True)
+class Transaction:
+    """A committed transaction; `micros` is its commit time since 1970."""
+
+    xid: int
+    lsn: int
+    changes: tuple[Change, ...]
+    end: int
+    micros: int
+
+
+class Database:
+    """Tables of rows with a column `id`, which is the key of those in `keyed`."""
+
+    def __init__(self, tables: Iterable[str], keyed: Iterable[str], name: str = "d") -> None:
+        self.name, self.keyed = name, set(keyed)
+        self.tables: dict[str, list[Row]] = {table: [] for table in tables}
+        self.lsn, self.xid = 10_000_000, 500
+        self.transactions: list[Transaction] = []
+
+    def next_lsn(self, step: int = 100) -> int:
+        self.lsn += step
+        return self.lsn
+
+    def commit(self, *statements: Sequence[Any]) -> Transaction:
+        """Statements are ("insert", table, row, ...), ("update", table, old, new, ...),
+        ("delete", table, row, ...) and ("truncate", table). The rows of an insert share one LSN."""
+        begin, changes = self.next_lsn(), []
+        self.xid += 1
+        for verb, table, *rows in statements:
+            content, lsn = self.tables[table], self.next_lsn()
+            if verb == "truncate":
+                content.clear()
+                changes.append(Change(lsn, "t", table, None, None))
+            elif verb == "insert":
+                content += deepcopy(rows)
+                changes += [Change(lsn, "c", table, None, row) for row in rows]
+            elif verb == "delete":
+                for row in rows:
+                    content.remove(row)
+                    changes.append(Change(self.next_lsn(), "d", table, row, None))
+            else:
+                for old, new in zip(rows[::2], rows[1::2], strict=True):
+                    content[content.index(old)] = dict(new)
+                    changes.append(Change(self.next_lsn(), "u", table, old, new))
+        end = self.next_lsn()
+        done = Transaction(self.xid, begin, tuple(changes), end, EPOCH + end)
+        self.transactions.append(done)
+        return done
+
+    def truth(self, table: str) -> list[str]:
+        """The rows of a table, each as text, sorted."""
+        return sorted(json.dumps(row, sort_keys=True) for row in self.tables[table])
+
+
+@dataclass
+class Connector:
+    """Reads a database; `sent` are its events in the order of sending, of all topics."""
+
+    database: Database
+    name: str = "pg"
+    sent: list[Event] = field(default_factory=list)
+    # what the offset was behind each event: (number of the transaction, LSN of the event)
+    offsets: list[tuple[int, int]] = field(default_factory=list)
+    next_transaction: int = 0
+
+    def _send(
+        self, topic: str, key: Any, value: Any, offset: tuple[int, int], headers: Any = None
+    ) -> None:
+        texts = [None if part is None else json.dumps(part) for part in (key, value, headers)]
+        self.sent.append(Event(0, f"{self.name}.{topic}", *texts))
+        self.offsets.append(offset)
+
+    def _source(self, table: str, lsn: int, micros: int, xid: int, mark: str) -> Row:
+        return {
+            "version": "3.2.3.Final", "connector": "postgresql", "name": self.name,
+            "ts_ms": micros // 1000, "ts_us": micros, "snapshot": mark, "db": self.database.name,
+            "schema": "public", "table": table, "txId": xid, "lsn": lsn,
+        }  # fmt: skip
+
+    def snapshot(self, rows: int | None = None, micros: bool = True) -> None:
+        """All rows of all tables, or the first `rows` only: then it breaks off. `micros`: whether
+        events tell the time of their making in microseconds."""
+        database, offset = self.database, (len(self.database.transactions), self.database.lsn)
+        all_rows = [(table, row) for table, held in database.tables.items() for row in held]
+        for number, (table, row) in enumerate(all_rows[:rows], start=1):
+            mark = "last" if number == len(all_rows) else "first" if number == 1 else "true"
+            value = {
+                "before": None, "after": row, "op": "r", "ts_ms": EPOCH // 1000,
+                "source": self._source(
+                    table, database.lsn, EPOCH + database.lsn, database.xid, mark
+                ),
+                "transaction": None,
+                **({"ts_us": EPOCH + len(self.sent)} if micros else {}),
+            }  # fmt: skip
+            self._send(f"public.{table}", self._key(table, row), value, offset)
+        self.next_transaction = len(database.transactions)
+
+    def _key(self, table: str, row: Row | None) -> Row | None:
+        return {"id": row["id"]} if row and table in self.database.keyed else None
+
+    def stream(self, after: int = 0, events: int | None = None) -> None:
+        """What the database has committed since. Of the first transaction only what lies behind
+        the LSN `after`; with `events` it breaks off after so many messages."""
+        stop = None if events is None else len(self.sent) + events
+        for message in self._messages(after):
+            if stop is not None and len(self.sent) >= stop:
+                return
+            self._send(*message)
+        self.next_transaction = len(self.database.transactions)
+
+    def _messages(self, after: int) -> Iterator[tuple[Any, ...]]:
+        for number in range(self.next_transaction, len(self.database.transactions)):
+            transaction = self.database.transactions[number]
+            begin, end = transaction.lsn, transaction.end
+            yield self._status("BEGIN", transaction, max(begin, after), None, (number, begin))
+            order = 0
+            for change in (c for c in transaction.changes if c.lsn > after):
+                is_move = change.op == "u" and self._key(change.table, change.before) != self._key(
+                    change.table, change.after
+                )
+                if is_move:
+                    moved = (
+                        replace(change, op="d", after=None),
+                        replace(change, op="c", before=None),
+                    )
+                else:
+                    moved = (change,)
+                for part in moved:
+                    order += 1
+                    yield self._change(part, change, transaction, order, is_move, number)
+                    if part.op == "d" and change.table in self.database.keyed:
+                        key = self._key(change.table, part.before)
+                        yield f"public.{change.table}", key, None, (number, change.lsn)
+            yield self._status("END", transaction, end, order, (number + 1, end))
+            after = 0
+
+    def _status(
+        self,
+        word: str,
+        transaction: Transaction,
+        lsn: int,
+        count: int | None,
+        offset: tuple[int, int],
+    ) -> tuple[Any, ...]:
+        xid = transaction.xid
+        value = {
+            "status": word, "id": f"{xid}:{lsn}", "ts_ms": transaction.micros // 1000,
+            "event_count": count, "data_collections": None,
+        }  # fmt: skip
+        return "transaction", {"id": str(xid)}, value, offset
+
+    def _change(
+        self,
+        part: Change,
+        whole: Change,
+        transaction: Transaction,
+        order: int,
+        is_move: bool,
+        number: int,
+    ) -> tuple[Any, ...]:
+        source = self._source(part.table, part.lsn, transaction.micros, transaction.xid, "false")
+        value = {
+            "before": part.before, "after": part.after, "source": source, "op": part.op,
+            "ts_ms": EPOCH // 1000, "ts_us": EPOCH + len(self.sent),
+            "transaction": {"id": f"{transaction.xid}:{part.lsn}", "total_order": order,
+                            "data_collection_order": order},
+        }  # fmt: skip
+        headers = None
+        if is_move and part.op == "d":
+            headers = {"__debezium.newkey": self._key(part.table, whole.after)}
+        elif is_move:
+            headers = {"__debezium.oldkey": self._key(part.table, whole.before)}
+        key = self._key(part.table, part.after or part.before)
+        return f"public.{part.table}", key, value, (number, part.lsn), headers
+
+    def restart(self, unacknowledged: int = 0, events: int | None = None) -> None:
+        """Stops behind what was sent, of which the last `unacknowledged` events are sent again."""
+        known = self.offsets[: len(self.offsets) - unacknowledged]
+        number, lsn = known[-1] if known else (0, 0)
+        self.next_transaction = number
+        begin = (
+            self.database.transactions[number].lsn
+            if number < len(self.database.transactions)
+            else 0
+        )
+        self.stream(lsn if lsn > begin else 0, events)
+
+
+def arrive(events: Iterable[Event], first: int = 1) -> list[Event]:
+    """The events with positions in their order."""
+    return [replace(event, position=n) for n, event in enumerate(events, start=first)]
+
+
+def rows_by_the_log(records: Iterable[LogRecord | Any], table: str) -> list[str]:
+    """A table's rows after all records of a canonical log, each as text, sorted; raises ValueError
+    where a record does not fit what was there: changes are missing, doubled or out of order."""
+    rows: list[Row] = []
+    for record in sorted(records, key=lambda r: r.lsn):
+        if record.source_name != table:
+            continue
+        before, after = (
+            image and json.loads(image) for image in (record.before_image, record.after_image)
+        )
+        if record.operation == "TRUNCATE":
+            rows.clear()
+            continue
+        if before is not None:
+            rows.remove(before)
+        if after is not None:
+            rows.append(after)
+    return sorted(json.dumps(row, sort_keys=True) for row in rows)
