@@ -491,7 +491,7 @@ def status(status: str, xid: str, lsn: int, count: int | None = None) -> dict[st
 
 
 def snapshot(key: int, lsn: int, mark: str = "true") -> dict[str, object]:
-    row = event("r", "0", 0, lsn, after={"k": key}) | {"transaction": None}
+    row = event("r", "0", 0, lsn, after={"k": key}) | {"transaction": None, "ts_us": 1}
     row["source"] |= {"snapshot": mark}
     return row
 
