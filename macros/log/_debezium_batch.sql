@@ -1,47 +1,122 @@
 {#- What this run reads: the events after `position` up to `last_position` (none: all).
     `last_commit` is the commit number of the last transaction in the log (0: none yet, or nothing new to come after),
-    `first_change` the lowest WAL position of the new events, `has_snapshot_rows` whether rows of a snapshot are
-    among them. -#}
+    `first_change` the lowest WAL position of the new events, `has_old_events` whether some of them may be of
+    transactions that are in the log, `has_snapshot_rows` whether rows of a snapshot are among them, `database` the
+    connector and the database that the log is of. -#}
 {% macro _debezium_batch(events, log, is_incremental) %}
     {% set batch = {
-        'log': log, 'is_incremental': is_incremental, 'position': none, 'last_position': none,
-        'last_commit': 0, 'first_change': none, 'has_snapshot_rows': false,
+        'log': log, 'is_incremental': is_incremental, 'position': none, 'last_position': none, 'last_commit': 0,
+        'first_change': none, 'has_old_events': false, 'has_snapshot_rows': false, 'database': none,
     } %}
-    {% if not is_incremental %}
-        {% do return(batch) %}
-    {% endif %}
     {% set position = dbt_cdc._fetch(
         'select max(resume_position) as position from ' ~ log
-    )[0].position %}
+    )[0].position if is_incremental %}
     {% if position is not none %}
         {% do batch.update(position=position, last_position=position) %}
-        {% set news = dbt_cdc._fetch(dbt_cdc._debezium_news(events, position))[0] %}
+        {% set news = dbt_cdc._fetch(dbt_cdc._debezium_news(events, batch))[0] %}
         {% if news.last_position is not none %}
-            {% set last_lsn = dbt_cdc._fetch(
-                'select max(lsn) as lsn from ' ~ log ~ ' where resume_position = ' ~ position
-            )[0].lsn %}
-            {% do batch.update(news, last_commit=last_lsn[2:16] | int(base=16)) %}
+            {% do batch.update(news, last_commit=news.last_lsn[2:16] | int(base=16)) %}
+            {% do batch.update(has_old_events=dbt_cdc._debezium_has_old_events(batch)) %}
         {% endif %}
+    {% elif dbt_cdc._is_building() %}
+        {% set first = dbt_cdc._fetch(dbt_cdc._debezium_first_database(events)) %}
+        {% do batch.update(first[0] if first else {}) %}
     {% endif %}
     {% do return(batch) %}
 {% endmacro %}
 
 
-{% macro _debezium_news(events, position) -%}
+{#- `old_ends`: the ENDs at or below the log's end; `old_xids`: the transactions of the other events below it. -#}
+{% macro _debezium_news(events, batch) -%}
+with log_end as (
     select
-        max(position) as last_position,
-        min(cast(coalesce(
-            event.source.lsn, event.payload.source.lsn, split_part(coalesce(event.id, event.payload.id), ':', 2)
-        ) as bigint)) as first_change,
-        bool_or(coalesce(event.op, event.payload.op) = 'r') as has_snapshot_rows
-    from (
-        select
-            position,
-            from_json(
-                value, 'id string, op string, source struct<lsn: string>, {# -#}
-                payload struct<id: string, op: string, source: struct<lsn: string>>'
-            ) as event
-        from {{ events }}
-        where position > {{ position }}
-    )
+        max(lsn) as last_lsn,
+        max(source_database) as database
+    from {{ batch.log }}
+    where resume_position = {{ batch.position }}
+),
+
+landed as (
+    select
+        position,
+        from_json(value, '{{ dbt_cdc._debezium_news_envelope() }}') as event
+    from {{ events }}
+    where position > {{ batch.position }}
+),
+
+news as (
+    select
+        position,
+        {%- for name in ['op', 'status', 'id'] %}
+        coalesce(event.{{ name }}, event.payload.{{ name }}) as {{ name }},
+        {%- endfor %}
+        coalesce(event.source, event.payload.source) as source,
+        coalesce(event.transaction.id, event.payload.transaction.id, event.id, event.payload.id) as transaction_id,
+        last_lsn,
+        database,
+        cast(conv(substr(last_lsn, 3, 14), 16, 10) as bigint) as last_commit
+    from landed
+    cross join log_end
+),
+
+placed as (
+    select
+        *,
+        try_cast(coalesce(source.lsn, split_part(id, ':', 2)) as bigint) as wal,
+        split_part(transaction_id, ':', 1) as xid
+    from news
+)
+
+select
+    max(position) as last_position,
+    max(last_lsn) as last_lsn,
+    coalesce(max(database), min({{ dbt_cdc._debezium_database() }})) as database,
+    min(wal) as first_change,
+    bool_or(op = 'r') as has_snapshot_rows,
+    to_json(collect_set(case when status = 'END' and wal <= last_commit then xid end)) as old_ends,
+    to_json(collect_set(case when not status <=> 'END' and wal <= last_commit then xid end)) as old_xids
+from placed
 {%- endmacro %}
+
+
+{% macro _debezium_news_envelope() -%}
+    {%- set fields = 'id: string, op: string, status: string, transaction: struct<id: string>, '
+        ~ 'source: struct<name: string, db: string, lsn: string>' -%}
+    {{ fields }}, payload: struct<{{ fields }}>
+{%- endmacro %}
+
+
+{#- The connector and the database of an event, as one text. -#}
+{% macro _debezium_database() -%}
+nullif(concat_ws('.', source.name, source.db), '')
+{%- endmacro %}
+
+
+{#- The database of one of the events, where a log begins. -#}
+{% macro _debezium_first_database(events) -%}
+with landed as (
+    select from_json(value, '{{ dbt_cdc._debezium_news_envelope() }}') as event
+    from {{ events }}
+    where contains(value, '"source"')
+),
+
+sources as (
+    select coalesce(event.source, event.payload.source) as source
+    from landed
+)
+
+select {{ dbt_cdc._debezium_database() }} as database
+from sources
+where {{ dbt_cdc._debezium_database() }} is not null
+limit 1
+{%- endmacro %}
+
+
+{#- Whether transactions of new events are in the log, or should have been. -#}
+{% macro _debezium_has_old_events(batch) %}
+    {% set xids = fromjson(batch.old_xids) %}
+    {% do return(fromjson(batch.old_ends) != [] or (xids != [] and dbt_cdc._fetch(
+        'select 1 from ' ~ batch.log ~ " where operation = 'COMMIT' and lsn > '"
+        ~ dbt_cdc._debezium_lsn(batch.first_change) ~ "' and tran_id in (" ~ dbt_cdc._literals(xids) ~ ') limit 1'
+    ) != [])) %}
+{% endmacro %}

@@ -1,8 +1,8 @@
 {#- CTE `owned`: every event with the transaction that owns it. `commit_number` is the WAL position of the END;
-    transaction ids are used again, so the owner of an event is the first END of its xid after it. -#}
-{% macro _debezium_owners(batch) -%}
-{%- set has_known = batch.first_change is not none and batch.first_change < batch.last_commit -%}
-{%- if has_known -%}
+    transaction ids are used again, so the owner of an event is the first END of its xid after it. `is_old`: the events
+    of transactions at or below the log's end, not those of new ones. -#}
+{% macro _debezium_owners(batch, is_old=false) -%}
+{%- if batch.has_old_events -%}
 {{ dbt_cdc._debezium_known_commits(batch) }},
 
 {% endif -%}
@@ -17,9 +17,10 @@ owned as (
                     partition by xid order by wal desc, kind = 'END'
                 )
             end as commit_number
-        from {{ 'known_and_new_events' if has_known else 'events' }}
+        from {{ 'known_and_new_events' if batch.has_old_events else 'events' }}
     )
-    where coalesce(commit_number > {{ batch.last_commit }}, true)
+    where {{ ('commit_number <= ' ~ batch.last_commit ~ " and kind <> 'r'") if is_old
+        else 'coalesce(commit_number > ' ~ batch.last_commit ~ ', true)' }}
 )
 {%- endmacro %}
 

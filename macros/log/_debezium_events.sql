@@ -44,7 +44,7 @@ envelopes as (
 events as (
     select
         position,
-        {{ dbt_cdc._debezium_kind() | indent(8) }} as kind,
+        {{ dbt_cdc._debezium_kind(batch.database) | indent(8) }} as kind,
         -- never null: Spark would test it before it parses, and parse twice
         case when op = 'r' then 'snapshot'
             else coalesce(split_part(coalesce(id, transaction.id), ':', 1), '') end as xid,
@@ -101,8 +101,8 @@ if(coalesce(key, 'null') = 'null' and ts_us is null, cast(position as string), m
     {% do return({
         'op': 'string', 'status': 'string', 'id': 'string', 'event_count': 'string',
         'ts_ms': 'string', 'ts_us': 'string',
-        'source': 'struct<connector: string, `schema`: string, `table`: string, snapshot: string, '
-            ~ 'lsn: string, ts_us: string, ts_ms: string>',
+        'source': 'struct<connector: string, name: string, db: string, `schema`: string, `table`: string, '
+            ~ 'snapshot: string, lsn: string, ts_us: string, ts_ms: string>',
         'transaction': 'struct<id: string, total_order: string>',
         'before': 'string', 'after': 'string',
     }) %}
@@ -110,11 +110,16 @@ if(coalesce(key, 'null') = 'null' and ts_us is null, cast(position as string), m
 
 
 {#- What an event is, or an error that says what is wrong with it. -#}
-{% macro _debezium_kind() -%}
+{% macro _debezium_kind(database=none) -%}
     {%- set place = "concat_ws('', 'event at position ', position, ' of topic ', topic)" -%}
     case
         when unreadable is not null
             then {{ dbt_cdc._raise_bad_record(place, "'it is not readable JSON'") | indent(8) }}
+        when status in ('BEGIN', 'END') and not coalesce(id, '') rlike '^[^:]+:[0-9]+\\z'
+            then {{ dbt_cdc._raise_bad_record(
+                place, "concat('its transaction id ', coalesce(id, 'NULL'), ' has no LSN')",
+                'read the source with Debezium 2 or later'
+            ) | indent(8) }}
         when status in ('BEGIN', 'END')
             then status
         when source.connector <> 'postgresql'
@@ -122,6 +127,15 @@ if(coalesce(key, 'null') = 'null' and ts_us is null, cast(position as string), m
                 place, "concat('it comes from the connector ', source.connector)",
                 'debezium_log reads postgresql'
             ) | indent(8) }}
+        {%- if database %}
+        when {{ dbt_cdc._debezium_database() }} <> {{ dbt_cdc._literal(database) }}
+            then {{ dbt_cdc._raise_bad_record(
+                place,
+                "concat('it comes from ', " ~ dbt_cdc._debezium_database() ~ ", ', and the log is of ', "
+                ~ dbt_cdc._literal(database) ~ ")",
+                'LSNs of two databases or connectors do not compare: give each a log and a schema of its own'
+            ) | indent(8) }}
+        {%- endif %}
         when source.snapshot = 'incremental'
             then {{ dbt_cdc._raise_bad_record(
                 place, "'it is a row of an incremental snapshot'",

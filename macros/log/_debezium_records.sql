@@ -1,6 +1,6 @@
 {#- CTE `records`: the canonical log. A number n = commit_number * 2^24 + ordinal has 80 bits; it is
     made of two bigints, `high` and `low`. -#}
-{% macro _debezium_records() -%}
+{% macro _debezium_records(batch) -%}
 operations as (
     select
         *,
@@ -52,6 +52,9 @@ records as (
         cast(null as string) as ddl_command,
         cast(null as int) as command_id,
         case when is_change then encodings end as encodings,
+        case when is_change then wal end as source_lsn,
+        {%- set database = dbt_cdc._literal(batch.database) if batch.database else 'cast(null as string)' %}
+        case when operation = 'COMMIT' then {{ database }} end as source_database,
         position,
         resume_position
     from placed

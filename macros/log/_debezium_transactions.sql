@@ -1,5 +1,6 @@
 {#- CTE `emitted_transactions`: those that are whole, as all before them are. Their events are those of `xid` from
-    `first_wal` up to `last_wal`. -#}
+    `first_wal` up to `last_wal`. A connector sends one transaction after the other, in the order of their commits: one
+    whose END has not landed may be before all those whose END landed after its events. -#}
 {% macro _debezium_transactions(batch) -%}
 {%- set snapshot_commit = dbt_cdc._debezium_snapshot_commit() -%}
 slots as (
@@ -17,8 +18,10 @@ slots as (
         max(case when kind = 'END' then record_time end) as end_time,
         bool_or(snapshot_mark = 'last') as is_last_row,
         min(wal) as first_wal,
+        max(wal) as last_wal,
         min(position) as first_position,
-        max(position) as last_position
+        max(position) as last_position,
+        min(case when kind = 'END' then position end) as end_position
     from owned
     {%- if dbt_cdc._given_up() %}
     where
@@ -47,8 +50,10 @@ transactions as (
             min_by(first_wal, case when is_last_row then slot end), max_by(first_wal, slot)
         ) end as snapshot_wal,
         min(first_wal) as first_wal,
+        coalesce(commit_number, max(last_wal)) as place,
         min(first_position) as first_position,
-        max(last_position) as last_position
+        max(last_position) as last_position,
+        min(end_position) as end_position
     from slots
     group by xid, commit_number
 ),
@@ -60,7 +65,11 @@ queue as (
             when commit_number = {{ snapshot_commit }}
                 then coalesce(has_last_row, false) or max(xid not in ('snapshot', '')) over ()
             else commit_number is not null and landed_events >= event_count
-        end as is_whole,
+        end as is_complete,
+        coalesce(
+            min(case when commit_number is null and xid <> '' then first_position end) over (order by place)
+            < end_position, false
+        ) as has_open_before,
         coalesce(
             lag(commit_number) over (order by commit_number nulls last),
             {%- if batch.last_commit %}
@@ -75,7 +84,7 @@ queue as (
 decided as (
     select
         *,
-        bool_and(is_whole) over (
+        bool_and(is_complete and not has_open_before) over (
             order by commit_number nulls last rows between unbounded preceding and current row
         ) as is_emitted
     from queue

@@ -9,6 +9,7 @@
     {%- set is_incremental = execute and is_incremental() -%}
     {%- do dbt_cdc._debezium_check_log(this) if is_incremental -%}
     {%- set batch = dbt_cdc._debezium_batch(events, this, is_incremental) -%}
+    {%- do dbt_cdc._debezium_check_old_events(events, batch, before_images or {}) if batch.has_old_events -%}
     {%- do dbt_cdc._debezium_check_late_rows(events, batch)
         if batch.has_snapshot_rows and 'snapshot' not in dbt_cdc._given_up() -%}
     {%- do dbt_cdc._note_adapter(events, this, before_images) if dbt_cdc._is_building() -%}
@@ -20,7 +21,7 @@ with {{ dbt_cdc._debezium_events(events, batch, before_images or {}) }},
 
 {{ dbt_cdc._debezium_changes() }},
 
-{{ dbt_cdc._debezium_records() }}
+{{ dbt_cdc._debezium_records(batch) }}
 
 select * from records
 {%- if batch.is_incremental %}
@@ -79,14 +80,23 @@ where not exists (
 {% endmacro %}
 
 
-{#- Refuses to append to a log of decoded values. -#}
+{#- Refuses to append to a log that lacks what copies are told by. -#}
 {% macro _debezium_check_log(log) %}
-    {% if 'encodings' not in adapter.get_columns_in_relation(log) | map(attribute='name') %}
+    {% set columns = adapter.get_columns_in_relation(log) | map(attribute='name') | list %}
+    {% if 'encodings' not in columns %}
         {% do dbt_cdc.raise_cdc_error(
             22901,
             'debezium_log: ' ~ log ~ ' has no column encodings, so an older version has written it',
             'once all of it is captured, write it anew out of the events: dbt run --full-refresh --select '
             ~ log.identifier
+        ) %}
+    {% elif 'source_lsn' not in columns or 'source_database' not in columns %}
+        {% do dbt_cdc.raise_cdc_error(
+            22901,
+            'debezium_log: ' ~ log ~ ' has no columns source_lsn and source_database, so an older version has '
+            ~ 'written it',
+            'add them: alter table ' ~ log ~ ' add columns (source_lsn bigint, source_database string); or once all of '
+            ~ 'it is captured, write it anew out of the events: dbt run --full-refresh --select ' ~ log.identifier
         ) %}
     {% endif %}
 {% endmacro %}

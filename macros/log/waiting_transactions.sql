@@ -29,7 +29,14 @@
             and dbt_cdc._fetch('select 1 from ' ~ waiting ~ ' limit 1') %}
             {% do run_query('delete from ' ~ waiting) %}
         {% endif %}
-        {% for row in found[:1] if row.commit_lsn or row.waiting_commits %}
+        {% set without_end = found | rejectattr('commit_lsn') | rejectattr('tran_id', 'equalto', 'snapshot') | list %}
+        {% if without_end | length > 1 or without_end | selectattr('reason', 'endswith', 'BEGIN and END have not') | list %}
+            {% do dbt_cdc._log_line(
+                'transactions without END: ' ~ without_end | length ~ '. A connector sends one transaction after the '
+                ~ 'other: does its topic of transactions (<topic.prefix>.transaction, with '
+                ~ 'provide.transaction.metadata=true) land with the others?') %}
+        {% endif %}
+        {% for row in found[:1] %}
             {% do dbt_cdc._log_line(
                 dbt_cdc._waiting_text(row) ~ '. Where the rest never comes, the next run gives it up with vars: '
                 ~ '{cdc_give_up_transactions: ["' ~ row.tran_id ~ '"]}: none of its changes is captured') %}
@@ -41,7 +48,8 @@
 
 {% macro _waiting_text(row) %}
     {% do return(
-        'transaction ' ~ row.tran_id ~ ' waits' ~ (' since ' ~ row.since if row.since) ~ ': ' ~ row.reason
+        ('transaction ' if row.tran_id != 'snapshot' else 'the ') ~ row.tran_id
+        ~ ' waits' ~ (' since ' ~ row.since if row.since) ~ ': ' ~ row.reason
         ~ (', and with it ' ~ row.waiting_commits ~ ' later ones' if row.waiting_commits)
     ) %}
 {% endmacro %}
@@ -78,17 +86,20 @@ select
     case
         when xid = 'snapshot' then 'the last row of the snapshot has not landed'
         when commit_number is null
-            then concat(landed_events, if(landed_events = 1, ' event has', ' events have'), ' landed, its END has not')
-        when is_whole then 'all its events have landed, those of an earlier one have not'
+            then concat(
+                landed_events, if(landed_events = 1, ' event has', ' events have'), ' landed, its ',
+                if(begin_time is null, 'BEGIN and END have not', 'END has not')
+            )
+        when is_complete then 'all its events have landed, those of an earlier one have not'
         else concat(landed_events, ' of ', event_count, ' events have landed')
     end as reason,
     count_if(commit_number is not null) over () - count_if(commit_number is not null) over (
-        order by commit_number nulls last, first_position
+        order by place, first_position
         rows between unbounded preceding and current row
     ) as waiting_commits
 from decided
 where not is_emitted and xid <> ''
-order by commit_number nulls last, first_position
+order by place, first_position
 limit 1000
 {%- endmacro %}
 

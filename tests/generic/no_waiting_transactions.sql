@@ -7,7 +7,5 @@ select
     reason,
     waiting_commits
 from {{ dbt_cdc._waiting_transactions(model) }}
-where
-    since < current_timestamp() - interval '{{ max_minutes | int }}' minute
-    and (commit_lsn is not null or waiting_commits > 0)
+where since < current_timestamp() - interval '{{ max_minutes | int }}' minute
 {% endtest %}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from shop import Shop
@@ -12,20 +13,24 @@ MODEL = """{{ config(materialized='incremental', file_format='delta') }}
 SOURCE = "sources: [{name: kafka, schema: '{{ target.schema }}', tables: [{name: landed}]}]"
 LATE = "left anti join logged_rows"
 COLUMNS = [
-    {"col_name": name, "data_type": "string", "comment": None} for name in ("lsn", "encodings")
+    {"col_name": name, "data_type": "string", "comment": None}
+    for name in ("lsn", "encodings", "source_lsn", "source_database")
 ]
 ANSWERS = {
     r"max\(resume_position\)": [{"position": 4}],
-    r"max\(lsn\) as lsn": [{"lsn": "0x00000001988078000000"}],
     LATE: [{"source_schema": "public", "source_name": "t", "late_rows": 2}],
     r"^describe": COLUMNS,
 }
 
 
-def said(shop: Shop, has_snapshot_rows: bool | None, *options: str) -> str:
+def said(shop: Shop, has_snapshot_rows: bool | None, *options: str, **answers: Any) -> str:
     """What a run of the log says; its own statement nobody answers."""
-    news = {"last_position": 9, "first_change": 80000, "has_snapshot_rows": has_snapshot_rows}
-    answer = {**ANSWERS, "as has_snapshot_rows": [news]}
+    news = {
+        "last_position": 9, "last_lsn": "0x00000001988078000000", "database": "pg.d",
+        "first_change": 80000, "has_snapshot_rows": has_snapshot_rows, "old_ends": "[]",
+        "old_xids": "[]",
+    }  # fmt: skip
+    answer = {**ANSWERS, "as has_snapshot_rows": [news], **answers}
     with shop.with_models({"late_log.sql": MODEL, "kafka.yml": SOURCE}) as selection:
         command = ["run", "--select", selection, *options]
         result = shop.dbt(*command, answer=answer, tables=["late_log"], may_lack=True)
@@ -56,3 +61,11 @@ def test_what_is_given_up_is_a_list(shop: Shop) -> None:
 def test_rows_that_are_given_up_are_not_asked_for(shop: Shop) -> None:
     given_up = json.dumps({"cdc_give_up_transactions": ["snapshot"]})
     assert "nothing answers" in said(shop, True, "--vars", given_up)
+
+
+@pytest.mark.parametrize("has", [1, 2, 3])
+def test_a_log_of_an_older_version(shop: Shop, has: int) -> None:
+    message = said(shop, None, **{"^describe": COLUMNS[:has]})
+    assert "CDC 22901: debezium_log: " in message
+    assert "dbt run --full-refresh --select late_log" in message
+    assert ("add columns (source_lsn bigint, source_database string)" in message) == (has > 1)

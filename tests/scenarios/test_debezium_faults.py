@@ -5,8 +5,9 @@ Logs come from a model of the source (`reference/source.py`), and the truth is i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -138,3 +139,158 @@ def test_equal_rows_of_a_snapshot(shop):
         connector.stream()
         assert shop.run(connector.sent).success
         assert shop.has(database)
+
+
+# --- events that come again, late, or from elsewhere ----------------------------------------------
+
+
+def test_what_comes_again_is_a_copy(shop):
+    """Whole transactions, a part of one, one with a restart; and rows of the snapshot."""
+    database, connector = shop.begin(1, 2, 3, 4)
+    connector.snapshot()
+    database.commit(updates(1, 2), ("update", "t", row(3, "first"), row(9, "moved")))
+    database.commit(updates(1, 2, old="new", new="newer"))
+    connector.stream(events=3)
+    connector.restart(1, events=8)
+    connector.restart()
+    first = connector.sent
+    assert shop.run(first).success
+    database.commit(updates(4))
+    connector.stream()
+    again = [e for n, e in enumerate(first) if n % 3]
+    assert shop.run([*first, *connector.sent[len(first) :], *again]).success
+    assert shop.run(again).success
+    assert shop.has(database)
+
+
+def test_an_end_that_lands_late(shop):
+    """Its events have landed, so all that ended after them waits for it."""
+    database, connector = shop.begin(1, 2, 3)
+    connector.snapshot()
+    late = database.commit(updates(1))
+    for n in (2, 3):
+        database.commit(updates(n))
+    connector.stream()
+    is_late = [f'"{late.xid}:{late.end}"' in (e.value or "") for e in connector.sent]
+    result = shop.run([e for e, is_end in zip(connector.sent, is_late, strict=True) if not is_end])
+    assert result.success
+    assert f"transaction {late.xid} waits since" in result.output
+    assert "1 event has landed, its END has not, and with it 2 later ones" in result.output
+    assert not shop.has(database)
+    assert shop.run([connector.sent[is_late.index(True)]]).success
+    assert shop.has(database)
+
+
+def test_a_transaction_that_lands_late(shop):
+    """Nothing of it has landed when a later one is in the log."""
+    database, connector = shop.begin(1, 2, 3)
+    connector.snapshot()
+    late = database.commit(updates(1))
+    start = len(connector.sent)
+    connector.stream()
+    end = len(connector.sent)
+    database.commit(updates(2))
+    connector.stream()
+    assert shop.run([*connector.sent[:start], *connector.sent[end:]]).success
+    database.commit(updates(3))
+    connector.stream()
+    rest = [*connector.sent[start:end], *connector.sent[-3:]]
+    name = f"{late.xid}:{late.end}"
+    for batch in (rest, []):
+        result = shop.run(batch)
+        assert not result.success
+        assert f"CDC 22859: transaction {name} committed at or below the end of" in result.output
+        assert "events landed late, or the LSNs of the source went back" in result.output
+        assert f'give vars: {{cdc_give_up_transactions: ["{name}"]}}' in result.output
+    given_up = f'{{cdc_give_up_transactions: ["{name}"]}}'
+    assert shop.run([], "--vars", given_up).success
+    assert not shop.has(database)
+    assert shop.run([], "--full-refresh").success
+    assert shop.has(database)
+
+
+def test_events_that_land_behind_their_transaction(shop):
+    """The first events of a transaction with a restart: its END counts the others only."""
+    database, connector = shop.begin(1, 2, 3)
+    connector.snapshot()
+    done = database.commit(("insert", "bag", *[{"id": 7, "v": "same"}] * 3), updates(1, 2, 3))
+    start = len(connector.sent)
+    connector.stream(events=4)
+    middle = len(connector.sent)
+    connector.restart()
+    sent = connector.sent
+    assert shop.run([*sent[:start], *sent[middle:]]).success
+    result = shop.run(sent[start:middle])
+    assert not result.success
+    assert f"CDC 22859: events of transaction {done.xid}:{done.end} landed when" in result.output
+    assert "no change of the same place and images: public.bag" in result.output
+    assert shop.run([], "--full-refresh").success
+    assert shop.has(database)
+
+
+def test_lsns_that_go_back(shop):
+    """A restored backup writes other changes at positions that the log has passed."""
+    database, connector = shop.begin(1, 2, 3)
+    connector.snapshot()
+    database.commit(updates(1))
+    connector.stream()
+    assert shop.run(connector.sent).success
+    database.lsn -= 5000
+    restored = database.commit(updates(2))
+    start = len(connector.sent)
+    connector.stream()
+    result = shop.run(connector.sent[start:])
+    assert not result.success
+    assert f"transaction {restored.xid}:{restored.end} committed at or below" in result.output
+    assert "give its events a log and a schema of their own" in result.output
+
+
+def test_events_of_another_database(shop):
+    """In the first batch, or in a later one; another database, or another connector."""
+    for name, prefix, is_first in (("e", "pg", True), ("e", "pg", False), ("d", "other", False)):
+        database, connector = shop.begin(1, 2)
+        connector.snapshot()
+        other = Database(["t"], ["t"], name=name)
+        other.lsn = 20_000_000
+        other.commit(("insert", "t", row(7, "other")))
+        foreign = Connector(other, name=prefix)
+        foreign.stream()
+        if is_first:
+            result = shop.run([*connector.sent, *foreign.sent])
+        else:
+            database.commit(updates(1))
+            connector.stream()
+            assert shop.run(connector.sent).success
+            result = shop.run(foreign.sent)
+        assert not result.success
+        assert f"it comes from {prefix}.{name}, and the log is of pg.d" in result.output
+
+
+def test_the_topic_of_transactions_does_not_land(shop):
+    database, connector = shop.begin(1, 2)
+    connector.snapshot()
+    database.commit(updates(1))
+    database.commit(updates(2))
+    connector.stream()
+    result = shop.run([e for e in connector.sent if not e.topic.endswith(".transaction")])
+    assert result.success
+    assert "transactions without END: 2." in result.output
+    assert "provide.transaction.metadata=true" in result.output
+    test = shop.project.dbt("test", "--select", "waiting_transactions")
+    assert "Got 2 results" in test.output
+    assert shop.run([e for e in connector.sent if e.topic.endswith(".transaction")]).success
+    assert shop.has(database)
+    assert shop.project.dbt("test", "--select", "waiting_transactions").success
+
+
+def test_transaction_ids_without_a_position(shop):
+    """As Debezium 1 writes them."""
+    _, connector = shop.begin(1)
+    connector.stream()
+    old = [
+        replace(e, value=re.sub(r"(\"id\": \"[0-9]+):[0-9]+", r"\1", e.value or ""))
+        for e in connector.sent
+    ]
+    result = shop.run(old)
+    assert not result.success
+    assert "its transaction id 501 has no LSN: read the source with Debezium 2" in result.output

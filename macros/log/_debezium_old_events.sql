@@ -1,0 +1,101 @@
+{#- Events of transactions at or below the log's end are copies of what the log has, or they stop it: nothing can take
+    them in. Only for a batch with such events. -#}
+{% macro _debezium_check_old_events(events, batch, before_images) %}
+    {% set late, other = [], [] %}
+    {% for row in dbt_cdc._fetch(dbt_cdc._debezium_old_events(events, batch, before_images)) %}
+        {% do (late if row.is_late else other).append(row) %}
+    {% endfor %}
+    {% set go_on = '; to go on without what is named, give vars: {cdc_give_up_transactions: '
+        ~ tojson((late or other)[:5] | map(attribute='tran_id') | list) ~ '}' %}
+    {% set anew = 'where they landed late, write the log anew (dbt run --full-refresh --select ' ~ batch.log.identifier
+        ~ ') and take them in as late commits (docs/monitoring.md)' %}
+    {% if late %}
+        {% do dbt_cdc.raise_cdc_error(
+            22859,
+            'transaction' ~ dbt_cdc._debezium_named(late) ~ ' committed at or below the end of the log, '
+            ~ dbt_cdc._debezium_lsn(batch.last_commit) ~ ', and is not in it'
+            ~ ': the events landed late, or the LSNs of the source went back (a restored backup, a failover, a new '
+            ~ 'cluster)',
+            'nothing of this batch is in the log; ' ~ anew ~ '; where the source began anew, give its events a log '
+            ~ 'and a schema of their own' ~ go_on
+        ) %}
+    {% elif other %}
+        {% do dbt_cdc.raise_cdc_error(
+            22859,
+            'events of transaction' ~ dbt_cdc._debezium_named(other) ~ ' landed when the log had it, and it has no '
+            ~ 'change of the same place and images: ' ~ other[0].tables,
+            'nothing of this batch is in the log; ' ~ anew ~ go_on
+        ) %}
+    {% endif %}
+{% endmacro %}
+
+
+{#- The names of the first transactions that were found, and how many there are. -#}
+{% macro _debezium_named(rows) %}
+    {% do return(
+        ('s ' if rows | length > 1 else ' ') ~ rows[:5] | map(attribute='tran_id') | join(', ')
+        ~ (' and ' ~ (rows | length - 5) ~ ' more' if rows | length > 5)
+    ) %}
+{% endmacro %}
+
+
+{#- By transaction the events that are no copies: of an END its COMMIT is one, of a change a record of its place and
+    images. Each half of a key change has its image in the one UPDATE. -#}
+{% macro _debezium_old_events(events, batch, before_images) -%}
+with {{ dbt_cdc._debezium_events(events, batch, before_images) }},
+
+{{ dbt_cdc._debezium_owners(batch, is_old=true) }},
+
+old_events as (
+    select
+        *,
+        concat('0x', lpad(hex(commit_number), 14, '0'), '000000') as commit_lsn
+    from owned
+    where position is not null and kind in ('END', 'c', 'u', 'd', 't')
+),
+
+logged as (
+    select
+        lsn,
+        tran_id,
+        operation,
+        source_schema,
+        source_name,
+        before_image,
+        after_image,
+        source_lsn
+    from {{ batch.log }}
+),
+
+unknown as (
+    select old_events.*
+    from old_events
+    left anti join logged
+        on
+            xid = tran_id
+            and (kind = 'END') = (operation = 'COMMIT')
+            and (kind <> 'END' or lsn = commit_lsn)
+            and (kind = 'END' or (
+                wal = coalesce(source_lsn, wal)
+                and old_events.source_schema = logged.source_schema
+                and old_events.source_name = logged.source_name
+                and (after is null or after = after_image)
+                and (before is null or before = before_image)
+                and (kind = 't') = (operation = 'TRUNCATE')
+            ))
+)
+
+select
+    concat_ws(':', xid, commit_number) as tran_id,
+    bool_or(kind = 'END') as is_late,
+    concat_ws(', ', sort_array(collect_set(concat(source_schema, '.', source_name)))) as tables
+from unknown
+{%- if dbt_cdc._given_up() %}
+where
+    xid not in ({{ dbt_cdc._literals(dbt_cdc._given_up()) }})
+    and concat_ws(':', xid, commit_number) not in ({{ dbt_cdc._literals(dbt_cdc._given_up()) }})
+{%- endif %}
+group by xid, commit_number
+order by commit_number
+limit 1000
+{%- endmacro %}
