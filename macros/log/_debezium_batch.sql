@@ -10,7 +10,7 @@
     } %}
     {% set position = dbt_cdc._fetch(
         'select max(resume_position) as position from ' ~ log
-    )[0].position if is_incremental %}
+    )[0].position if is_incremental else none %}
     {% if position is not none %}
         {% do batch.update(position=position, last_position=position) %}
         {% set news = dbt_cdc._fetch(dbt_cdc._debezium_news(events, batch))[0] %}
@@ -18,7 +18,7 @@
             {% do batch.update(news, last_commit=news.last_lsn[2:16] | int(base=16)) %}
             {% do batch.update(has_old_events=dbt_cdc._debezium_has_old_events(batch)) %}
         {% endif %}
-    {% elif dbt_cdc._is_building() %}
+    {% elif execute and dbt_cdc._is_building() %}
         {% set first = dbt_cdc._fetch(dbt_cdc._debezium_first_database(events)) %}
         {% do batch.update(first[0] if first else {}) %}
     {% endif %}
@@ -82,7 +82,7 @@ from placed
 {% macro _debezium_news_envelope() -%}
     {%- set fields = 'id: string, op: string, status: string, transaction: struct<id: string>, '
         ~ 'source: struct<name: string, db: string, lsn: string>' -%}
-    {{ fields }}, payload: struct<{{ fields }}>
+struct<{{ fields }}, payload: struct<{{ fields }}>>
 {%- endmacro %}
 
 

@@ -1,7 +1,6 @@
 {#- CTE `owned`: every event with the transaction that owns it. `commit_number` is the WAL position of the END;
-    transaction ids are used again, so the owner of an event is the first END of its xid after it. `is_old`: the events
-    of transactions at or below the log's end, not those of new ones. -#}
-{% macro _debezium_owners(batch, is_old=false) -%}
+    transaction ids are used again, so the owner of an event is the first END of its xid after it. -#}
+{% macro _debezium_owners(batch) -%}
 {%- if batch.has_old_events -%}
 {{ dbt_cdc._debezium_known_commits(batch) }},
 
@@ -19,8 +18,6 @@ owned as (
             end as commit_number
         from {{ 'known_and_new_events' if batch.has_old_events else 'events' }}
     )
-    where {{ ('commit_number <= ' ~ batch.last_commit ~ " and kind <> 'r'") if is_old
-        else 'coalesce(commit_number > ' ~ batch.last_commit ~ ', true)' }}
 )
 {%- endmacro %}
 
@@ -39,8 +36,9 @@ known_and_new_events as (
         {%- for name in ['event_count', 'record_time', 'source_schema', 'source_name'] %}
         null as {{ name }},
         {%- endfor %}
-        false as has_old_key,
-        false as has_new_key,
+        {%- for name in ['has_key', 'has_old_key', 'has_new_key'] %}
+        false as {{ name }},
+        {%- endfor %}
         {%- for name in ['before', 'after', 'encodings', 'snapshot_mark', 'snapshot_row', 'content'] %}
         null as {{ name }}{{ ',' if not loop.last }}
         {%- endfor %}
@@ -61,12 +59,9 @@ copies as (
     select /*+ broadcast(emitted_transactions) */
         events.*,
         emitted_transactions.* except (xid),
-        row_number() over (
-            partition by
-                events.xid, commit_number, snapshot_row, if(kind = 'r', null, if(is_restarted, wal, slot)),
-                if(is_restarted, content, null)
-            order by slot, position
-        ) as copy_number
+        row_number() over same_event as copy_number,
+        -- equal rows at one position, where the connector may have sent one of them twice
+        is_restarted and not has_key and coalesce(slot - lag(slot) over same_event = 1, false) as may_be_copy
     from events
     inner join emitted_transactions
         on
@@ -74,6 +69,12 @@ copies as (
             and wal between first_wal and last_wal
             and (kind = 'END') = (wal = commit_number)
     where kind <> 'BEGIN'
+    window same_event as (
+        partition by
+            events.xid, commit_number, snapshot_row, if(kind = 'r', null, if(is_restarted, wal, slot)),
+            if(is_restarted, content, null)
+        order by slot, position
+    )
 ),
 
 changes as (
@@ -93,9 +94,10 @@ changes as (
             = struct('c', true, wal, source_schema, source_name, slot),
             false
         ) as is_old_half,
-        case when kind = 'r' or is_restarted then row_number() over in_order else slot end as ordinal
+        case when kind = 'r' or is_restarted then row_number() over in_order else slot end as ordinal,
+        count_if(kind <> 'm') over in_order as events
     from copies
-    where copy_number = 1
+    where if(may_be_copy, {{ dbt_cdc._debezium_raise_may_be_copy() | indent(4) }}, copy_number = 1)
     window in_order as (partition by xid, commit_number order by if(is_restarted, wal, 0), slot)
 )
 {%- endmacro %}
@@ -112,13 +114,30 @@ end
 {%- endmacro %}
 
 
+{% macro _debezium_raise_may_be_copy() -%}
+cast({{ dbt_cdc._raise_bad_record(
+    "concat('transaction ', xid, ':', commit_number)",
+    "concat('events number ', slot - 1, ' and ', slot, ' are equal rows of ', source_schema, '.', source_name, "
+    ~ "', which has no key; the connector restarted inside the transaction, and may have sent one row twice')",
+    dbt_cdc._debezium_give_up_advice()
+) }} as boolean)
+{%- endmacro %}
+
+
+{% macro _debezium_give_up_advice() %}
+    {% do return(
+        'nothing of this batch is in the log; land the missing events and run again; where they never come, give the '
+        ~ 'transaction up by vars: {cdc_give_up_transactions: [...]} and its name: none of its changes is captured'
+    ) %}
+{% endmacro %}
+
+
 {% macro _debezium_raise_not_in_place() -%}
 {{ dbt_cdc._raise_bad_record(
     "concat('transaction ', xid, ':', commit_number)",
     "concat(if(kind = 'END', concat('its END counts ', event_count, ' events'), concat('event number ', slot)), '"
     ~ " follows number ', previous_slot, ' (position ', position, '): events are missing, or the connector restarted"
     ~ " inside the transaction and the order of its events cannot be told')",
-    'nothing of this batch is in the log; land the missing events and run again; where they never come, give the '
-    ~ 'transaction up by vars: {cdc_give_up_transactions: [...]} and its name: none of its changes is captured'
+    dbt_cdc._debezium_give_up_advice()
 ) }}
 {%- endmacro %}

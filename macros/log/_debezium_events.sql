@@ -5,12 +5,9 @@ landed as (
         *,
         from_json(value, '{{ dbt_cdc._debezium_envelope() }}') as event
     from {{ events }}
-    where
-        value <> 'null'
-        {%- if batch.position is not none %}
-        and position > {{ batch.position }}
-        and position <= {{ batch.last_position }}
-        {%- endif %}
+    {%- if batch.position is not none %}
+    where position > {{ batch.position }} and position <= {{ batch.last_position }}
+    {%- endif %}
 ),
 
 envelopes as (
@@ -61,6 +58,7 @@ events as (
         ) as record_time,
         source.schema as source_schema,
         source.table as source_name,
+        coalesce(key, 'null') <> 'null' as has_key,
         coalesce(contains(headers, '"__debezium.oldkey"'), false) as has_old_key,
         coalesce(contains(headers, '"__debezium.newkey"'), false) as has_new_key,
         {{ dbt_cdc._debezium_image('known_before') | indent(8) }} as before,
@@ -113,6 +111,8 @@ if(coalesce(key, 'null') = 'null' and ts_us is null, cast(position as string), m
 {% macro _debezium_kind(database=none) -%}
     {%- set place = "concat_ws('', 'event at position ', position, ' of topic ', topic)" -%}
     case
+        when value is null or value = 'null'
+            then 'tombstone'
         when unreadable is not null
             then {{ dbt_cdc._raise_bad_record(place, "'it is not readable JSON'") | indent(8) }}
         when status in ('BEGIN', 'END') and not coalesce(id, '') rlike '^[^:]+:[0-9]+\\z'

@@ -22,14 +22,26 @@
 {%- set snapshot_lsn = dbt_cdc._debezium_lsn(dbt_cdc._debezium_snapshot_commit()) -%}
 with {{ dbt_cdc._debezium_envelopes(events, batch, {}) }},
 
+-- a row without a key that tells microseconds comes again with the same text
+first_landed as (
+    select
+        topic,
+        value,
+        min(position) as first_position
+    from {{ events }}
+    where position <= {{ batch.last_position }}
+    group by topic, value
+),
+
 snapshot_rows as (
     select
         cast(source.lsn as bigint) as wal,
         source.schema as source_schema,
         source.table as source_name,
         {{ dbt_cdc._debezium_image('after') | indent(8) }} as after_image,
-        if(coalesce(key, 'null') = 'null', position, null) as only_position
+        if(coalesce(key, 'null') = 'null', if(ts_us is null, position, first_position), null) as only_position
     from envelopes
+    left join first_landed using (topic, value)
     where op = 'r' and not source.snapshot <=> 'incremental'
 ),
 

@@ -44,14 +44,17 @@
 {% macro _debezium_old_events(events, batch, before_images) -%}
 with {{ dbt_cdc._debezium_events(events, batch, before_images) }},
 
-{{ dbt_cdc._debezium_owners(batch, is_old=true) }},
+{{ dbt_cdc._debezium_owners(batch) }},
 
 old_events as (
     select
         *,
         concat('0x', lpad(hex(commit_number), 14, '0'), '000000') as commit_lsn
     from owned
-    where position is not null and kind in ('END', 'c', 'u', 'd', 't')
+    where
+        commit_number <= {{ batch.last_commit }}
+        and position is not null
+        and kind in ('END', 'c', 'u', 'd', 't')
 ),
 
 logged as (

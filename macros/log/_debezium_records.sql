@@ -55,6 +55,8 @@ records as (
         case when is_change then wal end as source_lsn,
         {%- set database = dbt_cdc._literal(batch.database) if batch.database else 'cast(null as string)' %}
         case when operation = 'COMMIT' then {{ database }} end as source_database,
+        case when operation = 'COMMIT' and xid <> 'snapshot' then events end as events,
+        case when operation = 'COMMIT' then balance end as balance,
         position,
         resume_position
     from placed

@@ -9,7 +9,10 @@ slots as (
         xid,
         commit_number,
         slot,
-        count(*) as copies,
+        count(position) as landed_rows,
+        count_if(kind = 'm') as messages,
+        count_if(kind = 'heartbeat') as heartbeats,
+        count_if(kind = 'tombstone') as tombstones,
         min(content) <> max(content) as has_other_content,
         max(event_count) as event_count,
         max(case when kind not in ('BEGIN', 'END') then slot end) as change_slot,
@@ -23,11 +26,6 @@ slots as (
         max(position) as last_position,
         min(case when kind = 'END' then position end) as end_position
     from owned
-    {%- if dbt_cdc._given_up() %}
-    where
-        xid not in ({{ dbt_cdc._literals(dbt_cdc._given_up()) }})
-        and concat_ws(':', xid, commit_number) not in ({{ dbt_cdc._literals(dbt_cdc._given_up()) }})
-    {%- endif %}
     group by xid, commit_number, slot
 ),
 
@@ -39,7 +37,7 @@ transactions as (
         count(change_slot) as landed_events,
         coalesce(bool_or(has_other_content), false) as is_restarted,
         case when xid <> 'snapshot' then greatest(
-            max(change_slot), case when bool_or(has_other_content) then sum(copies) end
+            max(change_slot), case when bool_or(has_other_content) then sum(landed_rows) end
         ) end as last_ordinal,
         min(begin_time) as begin_time,
         coalesce(min_by(change_time, case when is_last_row then slot end), max(change_time)) as change_time,
@@ -53,7 +51,23 @@ transactions as (
         coalesce(commit_number, max(last_wal)) as place,
         min(first_position) as first_position,
         max(last_position) as last_position,
-        min(end_position) as end_position
+        min(end_position) as end_position,
+        sum(landed_rows - messages) as landed_rows,
+        count(case when slot = 0 then begin_time end) as begins,
+        sum(messages) as messages,
+        sum(heartbeats) as heartbeats,
+        sum(tombstones) as tombstones,
+        case
+            when xid = '' then 'passed over'
+            {%- if dbt_cdc._given_up() %}
+            when
+                xid in ({{ dbt_cdc._literals(dbt_cdc._given_up()) }})
+                or concat_ws(':', xid, commit_number) in ({{ dbt_cdc._literals(dbt_cdc._given_up()) }})
+                then 'given up'
+            {%- endif %}
+            when commit_number <= {{ batch.last_commit }} then if(xid = 'snapshot', 'later snapshot', 'in the log')
+            else 'new'
+        end as fate
     from slots
     group by xid, commit_number
 ),
@@ -63,15 +77,18 @@ queue as (
         *,
         case
             when commit_number = {{ snapshot_commit }}
-                then coalesce(has_last_row, false) or max(xid not in ('snapshot', '')) over ()
+                then coalesce(has_last_row, false) or max(xid not in ('snapshot', '')) over (partition by fate)
             else commit_number is not null and landed_events >= event_count
         end as is_complete,
         coalesce(
-            min(case when commit_number is null and xid <> '' then first_position end) over (order by place)
+            min(case when commit_number is null then first_position end) over (partition by fate order by place)
             < end_position, false
         ) as has_open_before,
+        max(struct(commit_number, end_position, coalesce(change_time, end_time) as commit_time)) over (
+            partition by fate order by end_position rows between unbounded preceding and 1 preceding
+        ) as before_it,
         coalesce(
-            lag(commit_number) over (order by commit_number nulls last),
+            lag(commit_number) over (partition by fate order by commit_number nulls last),
             {%- if batch.last_commit %}
             {{ batch.last_commit }}
             {%- else %}
@@ -84,8 +101,8 @@ queue as (
 decided as (
     select
         *,
-        bool_and(is_complete and not has_open_before) over (
-            order by commit_number nulls last rows between unbounded preceding and current row
+        fate = 'new' and bool_and(is_complete and not has_open_before) over (
+            partition by fate order by commit_number nulls last rows between unbounded preceding and current row
         ) as is_emitted
     from queue
 ),
@@ -100,16 +117,26 @@ emitted_transactions as (
         coalesce(change_time, end_time) as commit_time,
         coalesce(snapshot_wal, first_wal) as first_wal,
         coalesce(snapshot_wal, commit_number) as last_wal,
-        resume_position
+        resume_position,
+        balance
     from (
         select
             *,
             -- the next run starts before the first event that this one leaves out
             coalesce(
-                min(case when not is_emitted and xid <> '' then first_position end) over () - 1,
+                min(case when fate = 'new' and not is_emitted then first_position end) over () - 1,
                 {{ 'max(last_position) over ()' if batch.last_position is none
                     else batch.last_position }}
-            ) as resume_position
+            ) as resume_position,
+            -- it landed wholly behind a commit of a higher LSN, and is not older
+            max(case
+                when
+                    before_it.commit_number > commit_number
+                    and before_it.end_position < first_position
+                    and before_it.commit_time < coalesce(change_time, end_time)
+                    then concat_ws(':', xid, commit_number)
+            end) over () as gone_back,
+            {{ dbt_cdc._debezium_balance() | indent(12) }} as balance
         from decided
     )
     where is_emitted
@@ -117,9 +144,35 @@ emitted_transactions as (
 {%- endmacro %}
 
 
-{#- Events are numbered between two commits; a transaction has to fit there. -#}
+{#- What became of the events of a batch, as JSON: rows that have landed, by fate. -#}
+{% macro _debezium_balance() -%}
+to_json(named_struct(
+    'first_position', min(first_position) over (),
+    'last_position', max(last_position) over (),
+    'taken', sum(case when is_emitted then landed_rows end) over (),
+    'begins', sum(case when is_emitted then begins end) over (),
+    'copies_in_log', sum(case when fate = 'in the log' then landed_rows end) over (),
+    'waiting', sum(case when fate = 'new' and not is_emitted then landed_rows end) over (),
+    'given_up', sum(case when fate = 'given up' then landed_rows end) over (),
+    'later_snapshots', sum(case when fate = 'later snapshot' then landed_rows end) over (),
+    'heartbeats', sum(heartbeats) over (),
+    'tombstones', sum(tombstones) over (),
+    'messages', sum(messages) over ()
+))
+{%- endmacro %}
+
+
+{#- Events are numbered between two commits; a transaction has to fit there. LSNs follow the time of the commits. -#}
 {% macro _debezium_check_room() -%}
     case
+        when gone_back is not null
+            then {{ dbt_cdc._raise_bad_record(
+                "concat('transaction ', gone_back)",
+                "'it landed behind a transaction that committed earlier, and at a higher LSN: LSNs of the source went'"
+                ~ "' back (a restored backup, a failover, a new cluster)'",
+                'nothing of this batch is in the log; give the events of the new beginning a log and a schema of '
+                ~ 'their own'
+            ) }}
         when (1 + last_ordinal) div {{ 2 ** 24 }} >= commit_number - previous_commit
             then {{ dbt_cdc._raise_bad_record(
                 "concat('transaction ', xid)",

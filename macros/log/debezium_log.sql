@@ -12,7 +12,7 @@
     {%- do dbt_cdc._debezium_check_old_events(events, batch, before_images or {}) if batch.has_old_events -%}
     {%- do dbt_cdc._debezium_check_late_rows(events, batch)
         if batch.has_snapshot_rows and 'snapshot' not in dbt_cdc._given_up() -%}
-    {%- do dbt_cdc._note_adapter(events, this, before_images) if dbt_cdc._is_building() -%}
+    {%- do dbt_cdc._note_adapter(events, this, batch, before_images) if dbt_cdc._is_building() -%}
 with {{ dbt_cdc._debezium_events(events, batch, before_images or {}) }},
 
 {{ dbt_cdc._debezium_owners(batch) }},
@@ -90,15 +90,26 @@ where not exists (
             'once all of it is captured, write it anew out of the events: dbt run --full-refresh --select '
             ~ log.identifier
         ) %}
-    {% elif 'source_lsn' not in columns or 'source_database' not in columns %}
+    {% endif %}
+    {% set missing = [] %}
+    {% for name, data_type in dbt_cdc._debezium_own_columns().items() if name not in columns %}
+        {% do missing.append(name ~ ' ' ~ data_type) %}
+    {% endfor %}
+    {% if missing %}
         {% do dbt_cdc.raise_cdc_error(
             22901,
-            'debezium_log: ' ~ log ~ ' has no columns source_lsn and source_database, so an older version has '
-            ~ 'written it',
-            'add them: alter table ' ~ log ~ ' add columns (source_lsn bigint, source_database string); or once all of '
-            ~ 'it is captured, write it anew out of the events: dbt run --full-refresh --select ' ~ log.identifier
+            'debezium_log: ' ~ log ~ ' lacks columns, so an older version has written it',
+            'add them: alter table ' ~ log ~ ' add columns (' ~ missing | join(', ') ~ '); or once all of it is '
+            ~ 'captured, write it anew out of the events: dbt run --full-refresh --select ' ~ log.identifier
         ) %}
     {% endif %}
+{% endmacro %}
+
+
+{#- What the log has beside the columns of a canonical log, for its next run: the place of a change, on COMMITs the
+    database, how many events the transaction has, and the batch's balance. -#}
+{% macro _debezium_own_columns() %}
+    {% do return({'source_lsn': 'bigint', 'source_database': 'string', 'events': 'bigint', 'balance': 'string'}) %}
 {% endmacro %}
 
 

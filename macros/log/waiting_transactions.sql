@@ -2,10 +2,11 @@
     one. Later commits wait with the first of them. -#}
 
 {#- Notes that this command has written the log, so that its end looks at what waits. -#}
-{% macro _note_adapter(events, log, before_images) %}
+{% macro _note_adapter(events, log, batch, before_images) %}
     {% do dbt_cdc._invocation_cache().update(adapter={
         'unique_id': model.unique_id, 'events': events | string, 'log': log, 'before_images': before_images or {},
-        'is_incremental': config.get('materialized') == 'incremental',
+        'is_incremental': config.get('materialized') == 'incremental', 'position': batch.position,
+        'previous_lsn': dbt_cdc._debezium_lsn(batch.last_commit),
     }) %}
 {% endmacro %}
 
@@ -17,6 +18,7 @@
     {% set is_written = adapter_log and adapter_log.unique_id in dbt_cdc._succeeded(results)
         and load_cached_relation(adapter_log.log) is not none %}
     {% if is_written %}
+        {% do dbt_cdc._record_balance(adapter_log) if adapter_log.log.type != 'view' %}
         {% set batch = dbt_cdc._debezium_batch(adapter_log.events, adapter_log.log, adapter_log.is_incremental) %}
         {#- where the log has taken in all that has landed, nothing waits -#}
         {% set found = dbt_cdc._fetch(dbt_cdc._waiting_sql(adapter_log, batch))
@@ -30,7 +32,8 @@
             {% do run_query('delete from ' ~ waiting) %}
         {% endif %}
         {% set without_end = found | rejectattr('commit_lsn') | rejectattr('tran_id', 'equalto', 'snapshot') | list %}
-        {% if without_end | length > 1 or without_end | selectattr('reason', 'endswith', 'BEGIN and END have not') | list %}
+        {% if without_end | length > 1
+            or without_end | selectattr('reason', 'endswith', 'BEGIN and END have not') | list %}
             {% do dbt_cdc._log_line(
                 'transactions without END: ' ~ without_end | length ~ '. A connector sends one transaction after the '
                 ~ 'other: does its topic of transactions (<topic.prefix>.transaction, with '
@@ -98,7 +101,7 @@ select
         rows between unbounded preceding and current row
     ) as waiting_commits
 from decided
-where not is_emitted and xid <> ''
+where fate = 'new' and not is_emitted
 order by place, first_position
 limit 1000
 {%- endmacro %}
@@ -110,7 +113,8 @@ limit 1000
         {{ relation }}
     {%- else -%}
         (
-            select '' as tran_id, '' as commit_lsn, timestamp'1970-01-01' as since, '' as reason, 0 as waiting_commits
+            select '' as tran_id, '' as commit_lsn, timestamp'1970-01-01' as since, '' as reason, 0 as waiting_commits,
+                0 as first_position
             where false
         )
     {%- endif -%}

@@ -8,6 +8,7 @@ What it knows is how the source and the transport behave, and nothing of how dbt
   it goes on with the first event behind that LSN. Inside a transaction it sends BEGIN again and,
   before Debezium 3.6.1, counts its events from 1 again; END counts the events since then.
 * A snapshot is a row for each row, at one LSN; one that breaks off begins again.
+* The database's clock goes on whatever happens; LSNs go back where a backup is restored.
 * Delivery is at least once, in order in each topic; topics land in any order between each other.
 """
 
@@ -54,7 +55,7 @@ class Database:
     def __init__(self, tables: Iterable[str], keyed: Iterable[str], name: str = "d") -> None:
         self.name, self.keyed = name, set(keyed)
         self.tables: dict[str, list[Row]] = {table: [] for table in tables}
-        self.lsn, self.xid = 10_000_000, 500
+        self.lsn, self.xid, self.clock = 10_000_000, 500, EPOCH
         self.transactions: list[Transaction] = []
 
     def next_lsn(self, step: int = 100) -> int:
@@ -83,7 +84,8 @@ class Database:
                     content[content.index(old)] = dict(new)
                     changes.append(Change(self.next_lsn(), "u", table, old, new))
         end = self.next_lsn()
-        done = Transaction(self.xid, begin, tuple(changes), end, EPOCH + end)
+        self.clock += 20_000
+        done = Transaction(self.xid, begin, tuple(changes), end, self.clock)
         self.transactions.append(done)
         return done
 
@@ -126,9 +128,7 @@ class Connector:
             mark = "last" if number == len(all_rows) else "first" if number == 1 else "true"
             value = {
                 "before": None, "after": row, "op": "r", "ts_ms": EPOCH // 1000,
-                "source": self._source(
-                    table, database.lsn, EPOCH + database.lsn, database.xid, mark
-                ),
+                "source": self._source(table, database.lsn, database.clock, database.xid, mark),
                 "transaction": None,
                 **({"ts_us": EPOCH + len(self.sent)} if micros else {}),
             }  # fmt: skip

@@ -1,0 +1,1 @@
+{{ dbt_cdc.state_table() }}
