@@ -60,8 +60,7 @@ copies as (
         events.*,
         emitted_transactions.* except (xid),
         row_number() over same_event as copy_number,
-        -- equal rows at one position, where the connector may have sent one of them twice
-        is_restarted and not has_key and coalesce(slot - lag(slot) over same_event = 1, false) as may_be_copy
+        is_restarted and not has_key and coalesce(lead(slot) over same_event = slot + 1, false) as may_be_two
     from events
     inner join emitted_transactions
         on
@@ -82,6 +81,8 @@ changes as (
         *,
         lag(before) over in_order as deleted_image,
         coalesce(lag(slot) over in_order, 0) as previous_slot,
+        -- where the count goes on, it tells whether equal rows were one that was sent twice
+        may_be_two and coalesce(lead(slot) over in_order = 1, false) as is_ambiguous,
         coalesce(
             kind = 'c' and has_old_key
             and lag(struct(kind, has_new_key, wal, source_schema, source_name, slot)) over in_order
@@ -97,30 +98,30 @@ changes as (
         case when kind = 'r' or is_restarted then row_number() over in_order else slot end as ordinal,
         count_if(kind <> 'm') over in_order as events
     from copies
-    where if(may_be_copy, {{ dbt_cdc._debezium_raise_may_be_copy() | indent(4) }}, copy_number = 1)
+    where copy_number = 1
     window in_order as (partition by xid, commit_number order by if(is_restarted, wal, 0), slot)
 )
 {%- endmacro %}
 
 
-{#- Whether an event follows the one before it: counts begin at 1 and have no holes, the last one ends with what its END
-    says. -#}
+{#- Whether an event follows the one before it: counts begin at 1 and have no holes, and the last one ends with what its
+    END says: 0 where the connector restarted behind the last event. -#}
 {% macro _debezium_is_in_place() -%}
 case kind
     when 'r' then true
-    when 'END' then previous_slot = event_count
+    when 'END' then last_count in (0, previous_slot)
     else slot in (1, previous_slot + 1)
 end
 {%- endmacro %}
 
 
-{% macro _debezium_raise_may_be_copy() -%}
-cast({{ dbt_cdc._raise_bad_record(
+{% macro _debezium_raise_ambiguous() -%}
+{{ dbt_cdc._raise_bad_record(
     "concat('transaction ', xid, ':', commit_number)",
-    "concat('events number ', slot - 1, ' and ', slot, ' are equal rows of ', source_schema, '.', source_name, "
-    ~ "', which has no key; the connector restarted inside the transaction, and may have sent one row twice')",
+    "concat('events number ', slot, ' and ', slot + 1, ' are equal rows of ', source_schema, '.', source_name, "
+    ~ "', which has no key; the connector restarted behind them, and may have sent one row twice')",
     dbt_cdc._debezium_give_up_advice()
-) }} as boolean)
+) }}
 {%- endmacro %}
 
 
@@ -135,7 +136,7 @@ cast({{ dbt_cdc._raise_bad_record(
 {% macro _debezium_raise_not_in_place() -%}
 {{ dbt_cdc._raise_bad_record(
     "concat('transaction ', xid, ':', commit_number)",
-    "concat(if(kind = 'END', concat('its END counts ', event_count, ' events'), concat('event number ', slot)), '"
+    "concat(if(kind = 'END', concat('its END counts ', last_count, ' events, and'), concat('event number ', slot)), '"
     ~ " follows number ', previous_slot, ' (position ', position, '): events are missing, or the connector restarted"
     ~ " inside the transaction and the order of its events cannot be told')",
     dbt_cdc._debezium_give_up_advice()

@@ -5,6 +5,8 @@ operations as (
     select
         *,
         explode(case
+            when is_ambiguous
+                then array({{ dbt_cdc._debezium_raise_ambiguous() | indent(16) }})
             when not ({{ dbt_cdc._debezium_is_in_place() | indent(12) }})
                 then array({{ dbt_cdc._debezium_raise_not_in_place() | indent(16) }})
             when kind = 'END' then array('BEGIN', 'COMMIT')

@@ -15,6 +15,7 @@ slots as (
         count_if(kind = 'tombstone') as tombstones,
         min(content) <> max(content) as has_other_content,
         max(event_count) as event_count,
+        min(event_count) as last_count,
         max(case when kind not in ('BEGIN', 'END') then slot end) as change_slot,
         min(case when kind = 'BEGIN' then record_time end) as begin_time,
         max(case when kind not in ('BEGIN', 'END') then record_time end) as change_time,
@@ -34,6 +35,8 @@ transactions as (
         xid,
         commit_number,
         max(event_count) as event_count,
+        -- a connector that restarted sends another END, which counts the events since then
+        min(last_count) as last_count,
         count(change_slot) as landed_events,
         coalesce(bool_or(has_other_content), false) as is_restarted,
         case when xid <> 'snapshot' then greatest(
@@ -112,6 +115,7 @@ emitted_transactions as (
         xid,
         commit_number,
         is_restarted,
+        last_count,
         {{ dbt_cdc._debezium_check_room() | indent(4) }} as previous_commit,
         coalesce(begin_time, change_time, end_time) as begin_time,
         coalesce(change_time, end_time) as commit_time,

@@ -33,7 +33,7 @@
         {% endif %}
         {% set without_end = found | rejectattr('commit_lsn') | rejectattr('tran_id', 'equalto', 'snapshot') | list %}
         {% if without_end | length > 1
-            or without_end | selectattr('reason', 'endswith', 'BEGIN and END have not') | list %}
+            or 'BEGIN and END have not' in without_end | map(attribute='reason') | join %}
             {% do dbt_cdc._log_line(
                 'transactions without END: ' ~ without_end | length ~ '. A connector sends one transaction after the '
                 ~ 'other: does its topic of transactions (<topic.prefix>.transaction, with '

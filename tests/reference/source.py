@@ -4,8 +4,8 @@ What it knows is how the source and the transport behave, and nothing of how dbt
 
 * A transaction has a BEGIN, changes and an END, each at a position of the WAL (an LSN); several
   changes may share one. Transactions are decoded in the order of their commits, whole.
-* The connector keeps an offset, the LSN of the last event that was acknowledged. After a restart
-  it goes on with the first event behind that LSN. Inside a transaction it sends BEGIN again and,
+* The connector keeps an offset: the last LSN all events of which were acknowledged. After a restart
+  it goes on with the first event behind it. Inside a transaction it sends BEGIN again and,
   before Debezium 3.6.1, counts its events from 1 again; END counts the events since then.
 * A snapshot is a row for each row, at one LSN; one that breaks off begins again.
 * The database's clock goes on whatever happens; LSNs go back where a backup is restored.
@@ -104,6 +104,8 @@ class Connector:
     # what the offset was behind each event: (number of the transaction, LSN of the event)
     offsets: list[tuple[int, int]] = field(default_factory=list)
     next_transaction: int = 0
+    committed: tuple[int, int] = (0, 0)  # the offset that a restart begins behind
+    resumed_at: int = 0  # how much was sent before the last restart
 
     def _send(
         self, topic: str, key: Any, value: Any, offset: tuple[int, int], headers: Any = None
@@ -152,9 +154,10 @@ class Connector:
         for number in range(self.next_transaction, len(self.database.transactions)):
             transaction = self.database.transactions[number]
             begin, end = transaction.lsn, transaction.end
-            yield self._status("BEGIN", transaction, max(begin, after), None, (number, begin))
-            order = 0
-            for change in (c for c in transaction.changes if c.lsn > after):
+            order, done = 0, max(begin, after)
+            yield self._status("BEGIN", transaction, done, None, (number, done))
+            left = [c for c in transaction.changes if c.lsn > after]
+            for change, following in zip(left, [*left[1:], None], strict=False):
                 is_move = change.op == "u" and self._key(change.table, change.before) != self._key(
                     change.table, change.after
                 )
@@ -167,10 +170,12 @@ class Connector:
                     moved = (change,)
                 for part in moved:
                     order += 1
-                    yield self._change(part, change, transaction, order, is_move, number)
+                    if part is moved[-1] and not (following and following.lsn == change.lsn):
+                        done = change.lsn
+                    yield self._change(part, change, transaction, order, is_move, (number, done))
                     if part.op == "d" and change.table in self.database.keyed:
                         key = self._key(change.table, part.before)
-                        yield f"public.{change.table}", key, None, (number, change.lsn)
+                        yield f"public.{change.table}", key, None, (number, done)
             yield self._status("END", transaction, end, order, (number + 1, end))
             after = 0
 
@@ -196,7 +201,7 @@ class Connector:
         transaction: Transaction,
         order: int,
         is_move: bool,
-        number: int,
+        offset: tuple[int, int],
     ) -> tuple[Any, ...]:
         source = self._source(part.table, part.lsn, transaction.micros, transaction.xid, "false")
         value = {
@@ -211,12 +216,16 @@ class Connector:
         elif is_move:
             headers = {"__debezium.oldkey": self._key(part.table, whole.before)}
         key = self._key(part.table, part.after or part.before)
-        return f"public.{part.table}", key, value, (number, part.lsn), headers
+        return f"public.{part.table}", key, value, offset, headers
 
     def restart(self, unacknowledged: int = 0, events: int | None = None) -> None:
-        """Stops behind what was sent, of which the last `unacknowledged` events are sent again."""
-        known = self.offsets[: len(self.offsets) - unacknowledged]
-        number, lsn = known[-1] if known else (0, 0)
+        """Stops behind what was sent since the last restart; of that the last `unacknowledged`
+        events are sent again."""
+        acknowledged = len(self.offsets) - unacknowledged
+        if acknowledged > self.resumed_at:
+            self.committed = self.offsets[acknowledged - 1]
+        self.resumed_at = len(self.offsets)
+        number, lsn = self.committed
         self.next_transaction = number
         begin = (
             self.database.transactions[number].lsn

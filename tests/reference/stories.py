@@ -68,7 +68,7 @@ def _statements(
         ids = {row["id"] for row in rows}
         verb = rng.choice(["insert", "insert", "update", "update", "move", "rotate", "delete"])
         if verb == "insert" or len(rows) < 3:
-            first = rng.choice([n for n in range(1, 40) if not ids & {n, n + 1, n + 2}])
+            first = rng.choice([n for n in range(1, 400) if not ids & {n, n + 1, n + 2}])
             new = [_row(rng, n) for n in range(first, first + rng.randrange(1, 4))]
             if table == "bag" and has_equal:
                 new = [rng.choice(rows or new)] * rng.randrange(1, 4)
@@ -84,7 +84,7 @@ def _statements(
                 rows[n] = dict(pairs[-1])
             statements.append(("update", table, *pairs))
         elif verb == "move":
-            n, free = rng.randrange(len(rows)), next(i for i in range(40, 99) if i not in ids)
+            n, free = rng.randrange(len(rows)), next(i for i in range(400, 999) if i not in ids)
             new = {**rows[n], "id": free}
             statements.append(("update", table, rows[n], new))
             rows[n] = dict(new)

@@ -73,12 +73,15 @@ class Shop:
             for b in balances
         )
 
+    def lacks(self, database: Database) -> dict[str, Any]:
+        """The tables that the log's changes do not make: (by the log, in the database)."""
+        records = self.project.table("log").collect()
+        tables = {t: (rows_by_the_log(records, t), database.truth(t)) for t in database.tables}
+        return {table: found for table, found in tables.items() if found[0] != found[1]}
+
     def has(self, database: Database) -> bool:
         """Whether the log's changes make the database's tables."""
-        records = self.project.table("log").collect()
-        return all(
-            rows_by_the_log(records, table) == database.truth(table) for table in database.tables
-        )
+        return not self.lacks(database)
 
 
 @pytest.fixture(scope="module")
