@@ -29,7 +29,7 @@
     {% set commits = dbt_cdc._last_commits(this.quote(identifier=true)) | selectattr('operation', 'in', writes) | list
         if open else [] %}
     {% for bookmark in open if commits and commits[0].version > bookmark.target_version %}
-        {% do bookmark.update(last_lsn=bookmark.open_lsn, accepts_loss=false) %}
+        {% do bookmark.update(last_lsn=bookmark.open_lsn) %}
     {% endfor %}
 {% endmacro %}
 

@@ -107,12 +107,13 @@
 
 
 {#- Whether changes that the model needs were removed or never captured. An incremental model may begin
-    with what there is; a replica or history of a part of the table would be wrong. -#}
+    with what there is; a replica or history of a part of the table would be wrong. reset_consumer accepts the
+    loss for the new beginning alone. -#}
 {% macro _check_nothing_is_lost(consumer, window, bookmark, interval) %}
     {% set lost_lsn = (consumer.instances.get(window.instance.name | lower) or {}).lost_lsn %}
     {% set after = window.consumed_lsn or window.initial_lsn or '' %}
     {% set needs_all = consumer.kind != 'incremental' or bookmark.get('last_lsn') %}
-    {% set is_accepted = bookmark.get('accepts_loss') and not window.initial %}
+    {% set is_accepted = bookmark.get('accepts_loss') and not bookmark.last_lsn and not window.initial %}
     {% if lost_lsn and after < lost_lsn
         and (window.consumed_lsn or window.initial or needs_all) and not is_accepted %}
         {% set of_instance = ' of capture instance ' ~ window.instance.name %}

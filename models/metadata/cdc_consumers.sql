@@ -32,9 +32,7 @@ select
     unix_seconds(published.published_time)
     - unix_seconds(coalesce(bookmarks.last_time, published.first_time)) as lag_seconds,
     coalesce(waiting.transactions, 0) as lag_transactions,
-    coalesce(
-        bookmarks.last_lsn < instances.lost_lsn and not bookmarks.accepts_loss, false
-    ) as is_stale,
+    coalesce(bookmarks.last_lsn < instances.lost_lsn, false) as is_stale,
     bookmarks.open_lsn,
     bookmarks.consumed_at,
     bookmarks.create_date
