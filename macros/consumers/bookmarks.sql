@@ -16,7 +16,7 @@
 
 
 {% macro _bookmarks_sql() -%}
-    select consumer, capture_instance, last_lsn, open_lsn, target_version, accepts_loss
+    select consumer, capture_instance, mode, last_lsn, open_lsn, target_version, accepts_loss
     from {{ dbt_cdc._state_relation('consumer_bookmarks') }}
 {%- endmacro %}
 
@@ -24,12 +24,12 @@
 {#- What an earlier run has opened was consumed if its table has got rows since. It is quoted, since it may be
     called history. -#}
 {% macro _settle_open_bookmarks(consumer) %}
-    {% set open = consumer.bookmarks.values() | selectattr('open_lsn') | list %}
+    {% set open = consumer.bookmarks.values() | rejectattr('open_lsn', 'none') | list %}
     {% set writes = ['WRITE', 'MERGE'] + dbt_cdc._makes_of_a_table() %}
     {% set commits = dbt_cdc._last_commits(this.quote(identifier=true)) | selectattr('operation', 'in', writes) | list
         if open else [] %}
     {% for bookmark in open if commits and commits[0].version > bookmark.target_version %}
-        {% do bookmark.update(last_lsn=bookmark.open_lsn) %}
+        {% do bookmark.update(last_lsn=bookmark.open_lsn or none) %}
     {% endfor %}
 {% endmacro %}
 
@@ -46,14 +46,14 @@
 {#- The pre-hook that new_changes gives to its model. It writes where there is something new to say: a
     model without news leaves its bookmarks alone. -#}
 {% macro _open_bookmarks() %}
-    {% set consumer = dbt_cdc._resolved_consumer() if dbt_cdc._is_building() else {} %}
-    {% set known, new = [], [] %}
-    {% for name, window in consumer.get('windows', {}).items() if not consumer.is_open %}
+    {% set consumer = dbt_cdc._resolved_consumer() if dbt_cdc._is_building() or flags.EMPTY else {} %}
+    {% set known, new = (dbt_cdc._marks_of_empty_run(consumer) if flags.EMPTY else []), [] %}
+    {% for name, window in consumer.get('windows', {}).items() if not consumer.is_open and not flags.EMPTY %}
         {% set bookmark = consumer.bookmarks.get(name, {}) %}
         {% if not bookmark %}
             {% do new.append(window) %}
-        {% elif bookmark.open_lsn or window.is_first or bookmark.last_lsn != window.bookmark_lsn %}
-            {% do known.append(dict(window, last_lsn=bookmark.last_lsn)) %}
+        {% elif bookmark.open_lsn is not none or window.is_first or bookmark.last_lsn != window.bookmark_lsn %}
+            {% do known.append(dict(bookmark, mode=window.mode, open_lsn=window.bookmark_lsn)) %}
         {% endif %}
     {% endfor %}
     {% if known or new %}
@@ -69,13 +69,25 @@
 {% endmacro %}
 
 
-{% macro _reopen_sql(table, consumer, windows, version) -%}
+{#- `--empty` consumes nothing, yet it may leave a write in the table's history: with that the consumer is where it
+    was, or at its beginning (an open_lsn of no digits) where the table has none of its rows any more. -#}
+{% macro _marks_of_empty_run(consumer) %}
+    {% set bookmarks, marks = consumer.get('bookmarks', {}).values(), [] %}
+    {% set starts_over = consumer.starts_over and (not consumer.is_there or consumer.kind == 'incremental') %}
+    {% for bookmark in bookmarks if starts_over or bookmarks | rejectattr('open_lsn', 'none') | list %}
+        {% do marks.append(dict(bookmark, open_lsn='' if starts_over else bookmark.last_lsn or '')) %}
+    {% endfor %}
+    {% do return(marks) %}
+{% endmacro %}
+
+
+{% macro _reopen_sql(table, consumer, marks, version) -%}
     {%- set modes, last_lsns, open_lsns = {}, {}, {} -%}
-    {%- for window in windows -%}
-        {%- set name = window.instance.name -%}
-        {%- do modes.update({name: dbt_cdc._literal(window.mode)}) -%}
-        {%- do last_lsns.update({name: dbt_cdc._literal(window.last_lsn)}) -%}
-        {%- do open_lsns.update({name: dbt_cdc._literal(window.bookmark_lsn)}) -%}
+    {%- for mark in marks -%}
+        {%- set name = mark.capture_instance -%}
+        {%- do modes.update({name: dbt_cdc._literal(mark.mode)}) -%}
+        {%- do last_lsns.update({name: dbt_cdc._literal(mark.last_lsn)}) -%}
+        {%- do open_lsns.update({name: dbt_cdc._literal(mark.open_lsn)}) -%}
     {%- endfor -%}
     update {{ table }}
     set

@@ -27,7 +27,7 @@
         ] | max,
         bookmark_lsn=[after or '', interval.get('high_end') or ''] | max or none
     ) %}
-    {% do window.update(has_news=window.from_lsn <= window.to_lsn) %}
+    {% do window.update(has_news=window.from_lsn <= window.to_lsn and not flags.EMPTY) %}
     {% do consumer.windows.update({instance.name | lower: window}) %}
     {% do return(window) %}
 {% endmacro %}

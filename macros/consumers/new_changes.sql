@@ -26,10 +26,10 @@
 {%- endmacro %}
 
 
-{#- The table's initial rows count as inserts at `initial_lsn`, before the changes. -#}
+{#- The table's initial rows count as inserts at `initial_lsn`, before the changes. `--empty` takes neither. -#}
 {% macro _new_changes_sql(window) -%}
     {%- set changes = dbt_cdc._changes_in(window) if window.has_news else dbt_cdc._no_changes(window) -%}
-    {{ dbt_cdc._with_initial_rows(changes, window) if window.initial else changes }}
+    {{ dbt_cdc._with_initial_rows(changes, window) if window.initial and not flags.EMPTY else changes }}
 {%- endmacro %}
 
 

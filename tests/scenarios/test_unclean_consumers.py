@@ -18,6 +18,11 @@ pytestmark = pytest.mark.slow
 ITEMS = CaptureInstance("dbo", "items", "dbo_items", (("id", "int"), ("name", "string")), ("id",))
 LINES = CaptureInstance("dbo", "lines", "dbo_lines", (("id", "int"), ("n", "int")), ("id",))
 PLAIN = {"cdc_persistent_functions": False}
+APPEND = "materialized='incremental', incremental_strategy='append', file_format='delta'"
+FEED = (
+    "{{ config(" + APPEND + ") }}\n"
+    "select `__$operation` as op, id from {{ dbt_cdc.new_changes('dbo_items') }}\n"
+)
 REPLICA = (
     "{{ config(materialized='replica') }}\n"
     "select * from {{ dbt_cdc.new_changes('dbo_items') }}\n"
@@ -32,6 +37,85 @@ def capturing(make_project: Callable[..., Project]) -> Capture:
 
 def operation(capturing: Capture, name: str, **arguments: Any) -> DbtResult:
     return capturing.project.dbt("run-operation", name, "--args", json.dumps(arguments))
+
+
+def ids(capturing: Capture, table: str) -> list[int]:
+    return sorted(row.id for row in capturing.sql(f"select id from {{schema}}.{table}"))
+
+
+def test_an_empty_run_takes_nothing(capturing: Capture) -> None:
+    """New consumers have no rows, others keep theirs; the next run gives them what they lack."""
+    writer, project = Writer(), capturing.project
+    project.write("models/feed.sql", FEED)
+    project.write("models/items.sql", REPLICA)
+    capturing.land(writer.insert("items", id=1, name="a"))
+    capturing.run()
+    capturing.land(writer.insert("items", id=2, name="b"))
+    capturing.run("--select", "+lsn_time_mapping")
+    capturing.sql("create table {schema}.dump using delta as select 9 as id, 'before' as name")
+    initial = f"'dbo_items', initial=target.schema ~ '.dump', initial_lsn='{'0x' + '0' * 20}'"
+    ends = "dbt_cdc.get_min_lsn('dbo_items'), dbt_cdc.get_max_lsn()"
+    asking = f"dbt_cdc.get_all_changes('dbo_items', {ends})"
+    project.write(
+        "models/new_feed.sql", FEED + "union all select 0, id from {{ " + asking + " }}\n"
+    )
+    project.write("models/new_items.sql", REPLICA.replace("'dbo_items'", initial))
+    before = capturing.sql("select * from {schema}.consumer_bookmarks order by consumer")
+    capturing.run("--empty")
+    assert capturing.sql("select * from {schema}.consumer_bookmarks order by consumer") == before
+    assert [ids(capturing, name) for name in ("feed", "items", "new_feed", "new_items")] == [
+        [1],
+        [1],
+        [],
+        [],
+    ]
+    capturing.run()
+    assert ids(capturing, "feed") == ids(capturing, "items") == [1, 2]
+    assert ids(capturing, "new_feed") == [1, 1, 2, 2]
+    assert ids(capturing, "new_items") == [1, 2, 9]
+
+
+@pytest.mark.parametrize("how", ["dropped", "full refresh"])
+def test_an_empty_run_makes_the_table_anew(capturing: Capture, how: str) -> None:
+    """Nothing that the bookmarks tell is in it: the next run begins at the low end. A replica,
+    which a full refresh may not fill, is left alone."""
+    writer, project = Writer(), capturing.project
+    project.write("models/feed.sql", FEED)
+    project.write("models/items.sql", REPLICA)
+    capturing.land(writer.insert("items", id=1, name="a"))
+    capturing.run()
+    if how == "dropped":
+        capturing.sql("drop table {schema}.items")
+        capturing.sql("drop table {schema}.feed")
+        capturing.run("--empty")
+    else:
+        capturing.run("--empty", "--full-refresh")
+    capturing.run("--empty")
+    assert ids(capturing, "feed") == []
+    capturing.land(writer.insert("items", id=2, name="b"))
+    capturing.run()
+    assert ids(capturing, "feed") == ids(capturing, "items") == [1, 2]
+
+
+@pytest.mark.parametrize("is_written", [False, True])
+def test_an_empty_run_behind_a_failed_one(capturing: Capture, is_written: bool) -> None:
+    """Its write of no rows is not taken for the failed run's, nor does it hide that one."""
+    writer, project = Writer(), capturing.project
+    project.write("models/feed.sql", FEED)
+    capturing.land(writer.insert("items", id=1, name="a"))
+    capturing.run()
+    capturing.land(writer.insert("items", id=2, name="b"))
+    if is_written:
+        with dying_at(lambda sql: "insert into" in sql and ".feed" in sql):
+            assert not project.dbt("run").success
+    else:
+        project.write("models/feed.sql", FEED.replace("`__$operation`", "raise_error('a mistake')"))
+        assert not project.dbt("run").success
+        project.write("models/feed.sql", FEED)
+    capturing.run("--empty")
+    capturing.land(writer.insert("items", id=3, name="c"))
+    capturing.run()
+    assert ids(capturing, "feed") == [1, 2, 3]
 
 
 def test_a_loss_is_accepted_for_one_beginning(capturing: Capture) -> None:
