@@ -15,8 +15,10 @@ from hypothesis import strategies as st
 from reference import strategies as hostile
 from reference.apply import State, apply_all, apply_net, differences
 from reference.capture import CaptureInstance, ChangeRow, MappingRow, capture, lsn_time_mapping
+from reference.consumers import history as history_of
 from reference.debezium import Event, read_log
 from reference.log import UTC, BadRecord, LogRecord, RawNumber, int_to_lsn, lsn_to_int
+from reference.permuted import PLACES, Rows, make_permuted_log
 from reference.query import (
     NET_OPTIONS,
     Cdc313,
@@ -185,6 +187,22 @@ def test_g11_insert_and_delete_in_one_transaction_is_nothing():
     row = {"k": 1, "v": "a"}
     lines = [("a", "INSERT", None, row), ("a", "DELETE", row, None), ("a", "COMMIT", None, None)]
     assert get_net_changes(capture(log(*lines), KV), KV, LOW, HIGH, **LIMITS) == []
+
+
+def key_change(old: int, new: int, v: str) -> tuple[str, str, object, object]:
+    return "b", "UPDATE", {"k": old, "v": v}, {"k": new, "v": v}
+
+
+def test_keys_that_go_round_are_all_there():
+    lines = [key_change(1, 2, "a"), key_change(2, 3, "b"), key_change(3, 1, "c")]
+    rows = capture(log(*lines, ("b", "COMMIT", None, None)), KV)
+    assert [(r.operation, r.values[0]) for r in rows] == [
+        (1, 1), (2, 2), (1, 2), (2, 3), (1, 3), (2, 1)
+    ]  # fmt: skip
+    nets = get_net_changes(rows, KV, LOW, HIGH, "all with mask", **LIMITS)
+    assert sorted((n.values, n.operation, n.update_mask) for n in nets) == [
+        ((1, "c"), 4, "0x03"), ((2, "a"), 4, "0x03"), ((3, "b"), 4, "0x03"),
+    ]  # fmt: skip
 
 
 def test_g13_increment_and_decrement():
@@ -423,6 +441,40 @@ def test_all_changes_lead_from_state_to_state(hostile_log):
         for commit, _ in hostile_log.states:
             apply_all(state, [row for row in rows if row.start_lsn == commit])
             assert not differences(state, hostile_log.state(instance, commit))
+
+
+def as_state(rows: Rows) -> State:
+    state = State(PLACES)
+    for values in rows.items():
+        state.upsert(values, LOW, None)
+    return state
+
+
+@thorough
+@given(st.integers(0, 2**32 - 1), st.data())
+def test_changes_of_permuted_keys_lead_from_state_to_state(seed, data):
+    """The truth is what the table held at each commit."""
+    permuted = make_permuted_log(seed)
+    rows, times = capture(permuted.records, PLACES), dict.fromkeys(commits(permuted.states), NOON)
+    versions = history_of(PLACES, rows, times, permuted.states[0][1].items(), LOW)
+    for (low, before), (high, after) in pairwise(permuted.states):
+        changes = [row for row in rows if low < row.start_lsn <= high]
+        assert not differences(apply_all(as_state(before), changes), as_state(after))
+        there = [
+            v.values for v in versions
+            if v.valid_from_lsn <= high and (v.valid_to_lsn is None or v.valid_to_lsn > high)
+        ]  # fmt: skip
+        assert sorted(there) == sorted(after.items())
+    first, last = sorted(data.draw(st.permutations(range(len(permuted.states))))[:2])
+    low, high = increment_lsn(permuted.states[first][0]), permuted.states[last][0]
+    nets = get_net_changes(rows, PLACES, low, high, **LIMITS)
+    assert len({PLACES.key(net.values) for net in nets}) == len(nets)
+    state = apply_net(as_state(permuted.states[first][1]), nets)
+    assert not differences(state, as_state(permuted.states[last][1]))
+
+
+def commits(states: list[tuple[str, Rows]]) -> list[str]:
+    return [lsn for lsn, _ in states]
 
 
 @thorough

@@ -29,6 +29,7 @@
 select
     *,
     lead(`__$start_lsn`) over in_order as `__$next_lsn`,
+    lead(`__$operation`) over in_order as `__$next_operation`,
     lead(`__$commit_time`) over in_order as `__$next_time`,
     row_number() over in_order as `__$number`
 from (
@@ -60,7 +61,9 @@ where `__$operation` <> 1
 {%- endmacro %}
 
 
-{#- The first change of a key comes twice where it also begins a version: once to end the current one. -#}
+{#- The first change of a key comes twice where it also begins a version: once to end the current one. An insert
+    does not where its transaction goes on with a delete: where the key has a current version, the two are an equal
+    row in its place. -#}
 {% macro _history_merge(relation, columns, changes, consumer) -%}
 merge into {{ relation }} as present
 using (
@@ -69,6 +72,8 @@ using (
         explode(case
             when `__$number` > 1 then array(false)
             when `__$operation` = 1 then array(true)
+            when `__$operation` = 2 and `__$next_operation` = 1 and `__$next_lsn` = `__$start_lsn`
+                then array(false)
             else array(true, false)
         end) as `__$ends`
     from (

@@ -17,8 +17,14 @@
         '__$start_lsn', '__$seqval', '__$operation', '__$update_mask'] + more) -%}
     select
         {{ columns.names | join(',\n        ') }}
+    {%- if window.is_settled %}
+    from (
+        {{ dbt_cdc._indent(dbt_cdc._settled_rows(window), 8) }}
+    )
+    {%- else %}
     {{ dbt_cdc._indent(dbt_cdc._window_rows(window), 0) }}
         {{ dbt_cdc._operation_filter(window) }}
+    {%- endif %}
     union all
     select
         {{ columns.nulls | join(',\n        ') }}

@@ -12,9 +12,9 @@
 {%- endmacro %}
 
 
-{#- One pass: row 3 is dropped first (row 4 has the same mask), then one window over each key in
-    change order gives the first operation and the last row (docs/decisions/0004). Where the window
-    `skips_unchanged`, row 3 stays: a row that is in the end what it was at first is no change. -#}
+{#- One pass: row 3 is dropped first (row 4 has the same mask), then windows over each key in change order, which
+    share one sort, tell whether the key had a row at first, and its last row (docs/decisions/0004). Where the
+    window `skips_unchanged`, row 3 stays: a row that is in the end what it was at first is no change. -#}
 {% macro _net_changes_sql(window) -%}
     {%- set columns = dbt_cdc._query_columns(window, [
         '__$start_lsn', '__$operation', '__$update_mask']) -%}
@@ -29,12 +29,13 @@
     from (
         select
             *,
-            first_value(`__$operation`) over in_order as `__$first_operation`,
-            lead(`__$operation`) over (
-                partition by {{ window.key | join(', ') }} order by {{ dbt_cdc._change_order() }}
-            ) as `__$next_operation`
+            bool_or({{ dbt_cdc._indent(dbt_cdc._tells_of_older_row(window), 12) }}) over in_order as `__$existed`,
+            lead(`__$operation`) over by_key as `__$next_operation`,
+            lead(`__$operation`, 2) over by_key as `__$second_operation`
             {%- if window.skips_unchanged %},
-            first_value({{ image }}) over in_order as `__$first_image`
+            first_value(case when {{ dbt_cdc._indent(dbt_cdc._tells_of_older_row(window), 12) }}
+                then if(`__$operation` in (2, 4), `__$next_delete`.image, {{ image }})
+            end, true) over in_order as `__$first_image`
             {%- endif %}
             {%- if has_mask %},
             {{ dbt_cdc._indent(dbt_cdc._mask_chunks(window), 8) }}
@@ -42,29 +43,39 @@
             {%- if window.is_partial %},
             {{ dbt_cdc._indent(dbt_cdc._known_values(window), 8) }}
             {%- endif %}
-        {{ dbt_cdc._indent(dbt_cdc._window_rows(window), 4) }}
-            {%- if not window.skips_unchanged %}
-            and `__$operation` <> 3
-            {%- endif %}
-        window in_order as (
-            partition by {{ window.key | join(', ') }} order by {{ dbt_cdc._change_order() }}
-            rows between unbounded preceding and current row
+        from (
+            select
+                *,
+                {{ dbt_cdc._indent(dbt_cdc._rows_at_keys(window), 12) }}
+            {{ dbt_cdc._indent(dbt_cdc._window_rows(window), 8) }}
+                {%- if not window.skips_unchanged %}
+                and `__$operation` <> 3
+                {%- endif %}
+            window {{ dbt_cdc._indent(dbt_cdc._key_windows(window), 12) }}
         )
+        window {{ dbt_cdc._indent(dbt_cdc._key_windows(window), 8) }}
     )
     where
-        `__$next_operation` is null
+        {{ dbt_cdc._indent(dbt_cdc._is_last_row(), 8) }}
         {%- if window.skips_unchanged %}
-        and case
-            when `__$operation` = 1 then `__$first_operation` <> 2
-            else `__$first_operation` = 2 or not `__$first_image` <=> {{ image }}
-        end
-        {%- else %}
-        and (`__$operation` <> 1 or `__$first_operation` <> 2)
+        and (`__$operation` = 1 or not `__$existed` or not `__$first_image` <=> {{ image }})
         {%- endif %}
     union all
     select
         {{ columns.nulls | join(',\n        ') }}
     from {{ dbt_cdc._validity_guard(window) }}
+{%- endmacro %}
+
+
+{#- A delete that belongs before the row that it follows leaves that one the last. -#}
+{% macro _is_last_row() -%}
+    case
+        when `__$next_operation` is not null
+            then `__$second_operation` is null and `__$operation` <> 1
+                and `__$next_delete`.lsn <=> `__$start_lsn` and `__$rows` >= if(`__$existed`, 1, 2)
+        when `__$operation` = 1 then `__$existed` and not (`__$is_behind` and `__$rows` >= 0)
+        else true
+    end
 {%- endmacro %}
 
 
@@ -77,8 +88,8 @@
         else 5
         {%- endif %}
         {%- if window.option_sql or window.option != 'all with merge' %}
-        when `__$first_operation` = 2 then 2
-        else 4
+        when `__$existed` then 4
+        else 2
         {%- endif %}
     end
 {%- endmacro %}
@@ -97,7 +108,7 @@
 {% macro _net_mask(window) -%}
     {%- set digits = ((window.columns | length + 7) // 8) * 2 -%}
     {%- if window.option_sql or window.option == 'all with mask' -%}
-    case when `__$operation` <> 1 and `__$first_operation` <> 2
+    case when `__$operation` <> 1 and `__$existed`
         {%- if window.option_sql %} and {{ window.option_sql }} = 'all with mask' {%- endif %}
         then concat('0x'
             {%- for first in range(0, digits, 14) -%}
@@ -115,7 +126,8 @@
     {% for column in window.columns %}
         {% set name = dbt_cdc._column(column.name) %}
         {% do names.append(
-            '`__$known_' ~ loop.index ~ '`.value as ' ~ name if window.is_partial else name
+            'if(`__$operation` = 1, ' ~ name ~ ', `__$known_' ~ loop.index ~ '`.value) as ' ~ name
+            if window.is_partial else name
         ) %}
     {% endfor %}
     {% do return(names) %}
@@ -128,8 +140,8 @@
     {%- for column in window.columns %}
     {%- set name = dbt_cdc._column(column.name) %}
     last_value(case
-        when {{ name }} is not null or {{ dbt_cdc._has_bit(
-            loop.index, '`__$update_mask`', window.columns | length) }}
+        when `__$operation` <> 1 and ({{ name }} is not null or {{ dbt_cdc._has_bit(
+            loop.index, '`__$update_mask`', window.columns | length) }})
             then named_struct('value', {{ name }})
     end, true) over in_order as `__$known_{{ loop.index }}`{{ ',' if not loop.last }}
     {%- endfor %}

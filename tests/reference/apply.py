@@ -53,7 +53,9 @@ class State:
 
 
 def apply_all(state: State, rows: Iterable[ChangeRow]) -> State:
-    """Applies change rows in order (operations 1, 2, 4; without a key also 3), in place."""
+    """Applies change rows in order (operations 1, 2, 4; without a key also 3), in place. A key
+    that has two rows for a while keeps the one that came last."""
+    older: Counter[Values] = Counter()
     for row in sorted(rows, key=lambda row: row.order):
         if not state.instance.index_columns:
             if row.operation in (1, 3):
@@ -61,8 +63,15 @@ def apply_all(state: State, rows: Iterable[ChangeRow]) -> State:
             else:
                 state.bag[row.values] += 1
         elif row.operation == 1:
-            state.delete(row.values)
+            key = state.instance.key(row.values)
+            if older[key]:
+                older[key] -= 1
+            else:
+                state.delete(row.values)
         elif row.operation in (2, 4):
+            if row.operation == 2:
+                key = state.instance.key(row.values)
+                older[key] += key in state.rows
             mask = row.update_mask if row.operation == 4 else None
             state.upsert(row.values, row.start_lsn, mask)
     return state

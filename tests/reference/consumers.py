@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -32,15 +33,22 @@ def history(
     initial_lsn: str = "",
 ) -> list[Version]:
     """All versions, from the rows `initial` as of `initial_lsn` and the changes after it; `times`
-    has the commit time of each LSN. In partial mode a NULL whose mask bit is 0 keeps the old."""
+    has the commit time of each LSN. In partial mode a NULL whose mask bit is 0 keeps the old. A key
+    that has two rows for a while keeps the one that came last."""
     current: dict[Values, Version] = {}
     ended: list[Version] = []
+    older: Counter[Values] = Counter()
     for values in initial:
         current[instance.key(values)] = Version(values, None, initial_lsn)
     for row in sorted(rows, key=lambda row: row.order):
         if row.operation == 3:
             continue
         key, time = instance.key(row.values), times[row.start_lsn]
+        if row.operation == 2:
+            older[key] += key in current
+        elif row.operation == 1 and older[key]:
+            older[key] -= 1
+            continue
         before = current.pop(key, None)
         if before:
             ended.append(replace(before, valid_to=time, valid_to_lsn=row.start_lsn))

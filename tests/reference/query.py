@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from .log import int_to_lsn, lsn_to_int
+from .values import same
 
 if TYPE_CHECKING:
     from .capture import CaptureInstance, ChangeRow, MappingRow
@@ -130,15 +131,65 @@ def get_net_changes(
     for row in rows:
         if low <= lsn_to_int(row.start_lsn) <= high:
             groups.setdefault(instance.key(row.values), []).append(row)
-    found = [
-        (_last(group).order, _net_row(_known(instance, group), option)) for group in groups.values()
-    ]
+    found = []
+    for group in groups.values():
+        settled = in_key_order(instance, group)
+        found.append((_last(settled).order, _net_row(_known(instance, settled), option)))
     return [net for _, net in sorted(found, key=lambda pair: pair[0]) if net]
 
 
+def in_key_order(instance: CaptureInstance, group: Iterable[ChangeRow]) -> list[ChangeRow]:
+    """The rows of one key in the order of the key: where a row came to it in a transaction before
+    the one that was there had left, the delete of that one comes first. The key had no row before
+    the first change unless the rows cannot be so."""
+    rows = sorted(group, key=lambda row: row.order)
+    found = _ordered(instance, rows, 0)
+    return _ordered(instance, rows, 1) or rows if found is None else found
+
+
+def _ordered(
+    instance: CaptureInstance, rows: list[ChangeRow], count: int
+) -> list[ChangeRow] | None:
+    """The same where the key had `count` rows at first; None where that cannot be."""
+    found: list[ChangeRow] = []
+    present = None  # the row that came or was changed last, if it is still there
+    for row in rows:
+        if row.operation == 2:
+            count += 1
+        elif count == 0:
+            return None
+        elif row.operation == 1:
+            count -= 1
+            is_other = (
+                present is not None
+                and present.start_lsn == row.start_lsn
+                and not _may_be(instance, row.values, present.values)
+            )
+            if count:
+                came = max(n for n, other in enumerate(found) if other.operation == 2)
+                found.insert(came, row)
+                continue
+            if is_other:
+                return None
+        found.append(row)
+        present = row if row.operation in (2, 4) else present if row.operation == 3 else None
+    return found
+
+
+def _may_be(instance: CaptureInstance, image: Sequence[Any], row: Sequence[Any]) -> bool:
+    """Whether an image is of a row; a partial image need not tell a value."""
+    is_partial = instance.before_image == "partial"
+    return all(
+        same(told, value) or (is_partial and (told is None or value is None))
+        for told, value in zip(image, row, strict=True)
+    )
+
+
 def _last(group: list[ChangeRow]) -> ChangeRow:
-    last_seqval = max(group, key=lambda row: row.order[:3]).seqval
-    return max((r for r in group if r.seqval == last_seqval), key=lambda row: row.operation)
+    """The last row of a key's rows in their order; of those with its seqval, row 4 or 2."""
+    return max(
+        (row for row in group if row.seqval == group[-1].seqval), key=lambda row: row.operation
+    )
 
 
 def _known(instance: CaptureInstance, group: list[ChangeRow]) -> list[ChangeRow]:
@@ -147,7 +198,7 @@ def _known(instance: CaptureInstance, group: list[ChangeRow]) -> list[ChangeRow]
         return group
     known: dict[int, Any] = {}
     rows = []
-    for row in sorted(group, key=lambda row: row.order):
+    for row in group:
         written = decode_mask(row.update_mask)
         if row.operation != 3:
             for ordinal, value in enumerate(row.values, start=1):
@@ -159,13 +210,12 @@ def _known(instance: CaptureInstance, group: list[ChangeRow]) -> list[ChangeRow]
 
 
 def _net_row(group: list[ChangeRow], option: str) -> NetRow | None:
-    """Semantics 3.3, steps 2 to 7, for the rows of one key in the window."""
+    """Semantics 3.3, steps 2 to 7, for the rows of one key in the window, in their order."""
     last = _last(group)
     if len(group) == 1:
         first = group[0].operation
     else:
-        whole = [row for row in group if row.operation in (1, 2, 4)]
-        first = min(whole, key=lambda row: row.order).operation
+        first = next(row for row in group if row.operation in (1, 2, 4)).operation
     if not (last.operation in (2, 4) or (last.operation == 1 and first != 2)):
         return None
     if option == "all with merge":

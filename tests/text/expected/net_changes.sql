@@ -3,8 +3,8 @@ select * from (
             `__$start_lsn`,
             case
                 when `__$operation` = 1 then 1
-                when `__$first_operation` = 2 then 2
-                else 4
+                when `__$existed` then 4
+                else 2
             end as `__$operation`,
             cast(null as string) as `__$update_mask`,
             `id`,
@@ -14,23 +14,37 @@ select * from (
         from (
             select
                 *,
-                first_value(`__$operation`) over in_order as `__$first_operation`,
-                lead(`__$operation`) over (
-                    partition by `id` order by `__$start_lsn`, `__$command_id`, `__$seqval`, `__$operation`
-                ) as `__$next_operation`
-            from schema_of_target.dbo_orders_ct
-            where
-                `__$start_lsn` >= '0x00000000000000000001'
-                and `__$start_lsn` <= '0x000000000000000000FF'
-                and `__$operation` <> 3
-            window in_order as (
-                partition by `id` order by `__$start_lsn`, `__$command_id`, `__$seqval`, `__$operation`
-                rows between unbounded preceding and current row
+                bool_or(case
+                        when `__$operation` = 1 then `__$rows` < 0
+                        else `__$rows` < 1 and `__$operation` <> 2 or `__$rows` = 1 and `__$next_delete`.lsn <=> `__$start_lsn` and not `__$next_delete`.image <=> struct(`id`, `note`, `amount`, `at`)
+                    end) over in_order as `__$existed`,
+                lead(`__$operation`) over by_key as `__$next_operation`,
+                lead(`__$operation`, 2) over by_key as `__$second_operation`
+            from (
+                select
+                    *,
+                    sum(case `__$operation` when 2 then 1 when 1 then -1 else 0 end) over in_order as `__$rows`,
+                    lead(if(`__$operation` = 1, struct(`__$start_lsn` as lsn, struct(`id`, `note`, `amount`, `at`) as image), null)) over by_key as `__$next_delete`,
+                    lag(if(`__$operation` <> 1, `__$start_lsn`, null)) over by_key <=> `__$start_lsn` as `__$is_behind`
+                from schema_of_target.dbo_orders_ct
+                where
+                    `__$start_lsn` >= '0x00000000000000000001'
+                    and `__$start_lsn` <= '0x000000000000000000FF'
+                    and `__$operation` <> 3
+                window by_key as (partition by `id` order by `__$start_lsn`, `__$command_id`, `__$seqval`, `__$operation`),
+                    in_order as (partition by `id` order by `__$start_lsn`, `__$command_id`, `__$seqval`, `__$operation` rows between unbounded preceding and current row)
             )
+            window by_key as (partition by `id` order by `__$start_lsn`, `__$command_id`, `__$seqval`, `__$operation`),
+                in_order as (partition by `id` order by `__$start_lsn`, `__$command_id`, `__$seqval`, `__$operation` rows between unbounded preceding and current row)
         )
         where
-            `__$next_operation` is null
-            and (`__$operation` <> 1 or `__$first_operation` <> 2)
+            case
+                    when `__$next_operation` is not null
+                        then `__$second_operation` is null and `__$operation` <> 1
+                            and `__$next_delete`.lsn <=> `__$start_lsn` and `__$rows` >= if(`__$existed`, 1, 2)
+                    when `__$operation` = 1 then `__$existed` and not (`__$is_behind` and `__$rows` >= 0)
+                    else true
+                end
         union all
         select
             cast(null as string),

@@ -1,0 +1,109 @@
+"""Keys that pass over each other: net changes, replicas and histories hold the source's tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from asking import rows
+from capturing import Capture, plain_values
+from harness import Project
+from pyspark.sql import Row
+from reference.apply import State, apply_net, differences
+from reference.capture import capture
+from reference.log import int_to_lsn
+from reference.permuted import PLACES, PermutedLog, Rows, make_permuted_log
+from reference.query import NET_OPTIONS, NetRow, get_net_changes
+
+pytestmark = pytest.mark.slow
+
+TABLES = 60
+LAST = "0x" + "F" * 20
+SELECT = "select * from {{ dbt_cdc.new_changes('dbo_places') }}"
+MODELS = {
+    "now.sql": "{{ config(materialized='replica') }}" + SELECT,
+    "then.sql": "{{ config(materialized='history') }}" + SELECT,
+}
+
+
+@pytest.fixture(scope="module", params=["complete", "partial"])
+def followed(
+    request: pytest.FixtureRequest, make_project: Callable[..., Project]
+) -> tuple[Capture, PermutedLog, str]:
+    """Many small tables in one, consumed in five runs. Images that may be partial tell of a NULL
+    nothing: there are none then."""
+    mode = request.param
+    values = ("a", "b", None) if mode == "complete" else ("a", "b", "c")
+    log = make_permuted_log(11, TABLES, 8, is_empty=True, values=values)
+    target = Capture(make_project, [PLACES], models=MODELS, before_image=mode)
+    done = ""
+    for part in (1, 2, 3, 4, 5):
+        border = LAST if part == 5 else log.records[len(log.records) * part // 5].lsn
+        target.land(record for record in log.records if done < record.lsn <= border)
+        done = border
+        target.run()
+        (end,) = target.sql("select max(start_lsn) as lsn from {schema}.lsn_time_mapping")
+        _, expected = max(state for state in log.states if state[0] <= end.lsn)
+        assert contents(target.sql("select * from {schema}.now")) == expected
+    return target, log, mode
+
+
+def contents(found: list[Row]) -> Rows:
+    """Rows of a consumer; no key twice."""
+    assert len({row.id for row in found}) == len(found)
+    return {row.id: row.v for row in found}
+
+
+def test_a_history_has_every_state(followed: tuple[Capture, PermutedLog, str]) -> None:
+    target, log, _ = followed
+    versions = target.sql("select * from {schema}.then")
+    for lsn, expected in log.states:
+        there = [
+            row for row in versions
+            if row.valid_from_lsn <= lsn and (row.valid_to_lsn is None or row.valid_to_lsn > lsn)
+        ]  # fmt: skip
+        assert contents(there) == expected, lsn
+
+
+def test_net_changes_of_windows(followed: tuple[Capture, PermutedLog, str]) -> None:
+    target, log, mode = followed
+    instance = replace(PLACES, before_image=mode)
+    changes = capture(log.records, instance)
+    published = sorted({row.start_lsn for row in changes})
+    borders = [published[len(published) * n // 7] for n in range(7)]
+    windows = [(low, int_to_lsn(int(high, 16) - 1)) for low, high in pairwise(borders)]
+    windows += [(borders[1], borders[5]), (borders[2], published[-1])]
+    calls = [(low, high, option) for low, high in windows for option in NET_OPTIONS]
+    found = rows(target, [f"get_net_changes('dbo_places', {call})" for call in
+                          (f"'{a}', '{b}', '{c}'" for a, b, c in calls)])  # fmt: skip
+    for (low, high, option), answer in zip(calls, found, strict=True):
+        limits: dict[str, Any] = {"min_lsn": published[0], "max_lsn": published[-1]}
+        expected = get_net_changes(changes, instance, low, high, option, **limits)
+        nets = [
+            NetRow(row["__$start_lsn"], row["__$operation"], row["__$update_mask"],
+                   plain_values(row, PLACES))
+            for row in answer
+        ]  # fmt: skip
+        assert sorted(map(repr, nets)) == sorted(map(repr, expected))
+        by_function = target.call("fn_cdc_get_net_changes_dbo_places", low, high, option)
+        assert sorted(map(repr, by_function)) == sorted(map(repr, answer))
+        before = max(state for state in log.states if state[0] < low)[1]
+        after = max(state for state in log.states if state[0] <= high)[1]
+        assert not differences(apply_net(as_state(before), nets), as_state(after))
+
+
+def as_state(content: Rows) -> State:
+    state = State(PLACES)
+    for values in content.items():
+        state.upsert(values, int_to_lsn(0), None)
+    return state
+
+
+def test_rows_of_the_change_table_stay_in_the_order_of_the_log(
+    followed: tuple[Capture, PermutedLog, str],
+) -> None:
+    target, log, _ = followed
+    assert target.changes(PLACES) == capture(log.records, PLACES)
