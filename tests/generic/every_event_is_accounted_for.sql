@@ -1,10 +1,15 @@
-{#- On landed_events: batches whose events are not all in the log, copies, waiting or passed over. -#}
+{#- On landed_events: batches whose events are not all in the log, copies, waiting or passed
+    over. -#}
 {% test every_event_is_accounted_for(model) %}
-select
-    *,
-    in_log + copies + waiting + given_up + later_snapshots + heartbeats + tombstones + messages as accounted_for
-from {{ dbt_cdc._landed_events(model) }}
-where
-    landed <> in_log + copies + waiting + given_up + later_snapshots + heartbeats + tombstones + messages
-    or least(in_log, copies) < 0
+with balances as (
+    select
+        *,
+        in_log + copies + waiting + given_up + later_snapshots
+        + heartbeats + tombstones + messages as accounted_for
+    from {{ dbt_cdc._landed_events(model) }}
+)
+
+select *
+from balances
+where landed <> accounted_for or least(in_log, copies) < 0
 {% endtest %}
