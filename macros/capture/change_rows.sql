@@ -71,6 +71,9 @@ parsed as (
     where {{ 'committed.commit_lsn is not null' if window.get('is_backfill')
             else dbt_cdc._indent(dbt_cdc._is_committed_in(window), 8) }}
         and {{ dbt_cdc._indent(dbt_cdc._is_record_of(instance, window), 8) }}
+        {%- if window.get('emptied_lsn') %}
+        and (committed.commit_lsn <> '{{ window.emptied_lsn }}' or log.lsn > '{{ window.emptied_place }}')
+        {%- endif %}
 )
 {%- endmacro %}
 

@@ -41,7 +41,7 @@
     {% do dbt_cdc._announce_new_instances(window) %}
     {% do dbt_cdc._follow_roles() %}
     {% do dbt_cdc._end_abandoned_instances(window) %}
-    {% do dbt_cdc._raise_emptied_low_ends() %}
+    {% do dbt_cdc._raise_emptied_low_ends(window) %}
     {% do dbt_cdc._publish_versions(window) %}
     {% set intervals = dbt_cdc._main_write_and_fetch(
         dbt_cdc._insert_once(mapping, rows, dbt_cdc._is_in_mapping(window)),

@@ -76,7 +76,8 @@
 
 
 {#- The window as one instance sees it: an instance that backfills starts at the log's start, one that
-    takes over from another at that LSN; one that ended has an `end_lsn`, the first that it lacks. -#}
+    takes over from another at that LSN; one that ended has an `end_lsn`, the first that it lacks. Of the commit
+    at `emptied_lsn` it has what is behind `emptied_place`, where its table was emptied. -#}
 {% macro _instance_window(instance, window) %}
     {% set window = dict(
         window, log=window.log or dbt_cdc._log_relation(),
@@ -93,7 +94,11 @@
         and instance.registered.start_lsn > window.previous_lsn %}
         {% do window.update(previous_lsn=dbt_cdc.decrement_lsn(instance.registered.start_lsn)) %}
     {% endif %}
-    {% do window.update(end_lsn=(instance.get('registered') or {}).get('end_lsn')) %}
+    {% set plan = dbt_cdc._invocation_cache().get('plans', {}).get(instance.name | lower, {}) %}
+    {% do window.update(
+        end_lsn=(instance.get('registered') or {}).get('end_lsn'),
+        emptied_lsn=plan.get('emptied_lsn'), emptied_place=plan.get('emptied_place')
+    ) %}
     {% do return(window) %}
 {% endmacro %}
 

@@ -1,13 +1,17 @@
 {#- What a publication does to the ends of validity intervals besides moving the high end. -#}
 
 {#- A TRUNCATE, or a table that is dropped and made again, removes rows without a record of each, so no window
-    may span it: the low ends of the table's instances rise to the LSN after it. That a table is dropped, or no
+    may span it: the low ends of the table's instances rise to its commit, of which only the rows behind it are
+    captured; to the LSN after that where it is no transaction's, or where a window may go on right there from what
+    was published before. That a table is dropped, or no
     longer, is entered in the same statement: until then each command makes the same plan. -#}
-{% macro _raise_emptied_low_ends() %}
+{% macro _raise_emptied_low_ends(window) %}
     {% for name, plan in dbt_cdc._invocation_cache().get('plans', {}).items() %}
         {% set instance, assignments = dbt_cdc._capture_instances()[name], [] %}
         {% if plan.emptied_lsn %}
-            {% set low_end = dbt_cdc.increment_lsn(plan.emptied_lsn) %}
+            {% set after = dbt_cdc.increment_lsn(plan.emptied_lsn) %}
+            {% set goes_on = plan.emptied_lsn == dbt_cdc.increment_lsn(window.previous_lsn) %}
+            {% set low_end = after if goes_on or plan.emptied_place == plan.emptied_lsn else plan.emptied_lsn %}
             {% do assignments.extend([
                 "start_lsn = greatest(start_lsn, '" ~ low_end ~ "')",
                 "lost_lsn = greatest(lost_lsn, '" ~ plan.emptied_lsn ~ "')",
@@ -15,6 +19,8 @@
             {% do dbt_cdc._log_line(
                 instance.table ~ ' was ' ~ plan.emptied_by ~ ': windows of ' ~ instance.name ~ ' start at '
                 ~ low_end ~ ' or later; consumers start over from the table as it was then'
+                ~ (', with what else its transaction wrote: that commit follows right on what was published, '
+                ~ 'and no window may begin there' if goes_on)
             ) %}
         {% endif %}
         {% if plan.is_dropped is not none and plan.is_dropped != instance.registered.has_drop_pending %}

@@ -1,14 +1,14 @@
 {#- What the schema changes of a window mean for one capture instance. Nothing is written here:
     macros/schema_changes/follow_schema_changes.sql does, and the instance's model raises `problem`. -#}
 
-{#- {columns: {name: {type, source_type}}, history: [...], emptied_lsn, emptied_by, is_dropped, problem,
-    is_new, sees_log_start}, the columns as they are after the changes. The table is empty, without a record
-    of each row, at `emptied_lsn`; `is_dropped` is none where nothing tells. A change that the change table
+{#- {columns: {name: {type, source_type}}, history: [...], emptied_lsn, emptied_place, emptied_by, is_dropped,
+    problem, is_new, sees_log_start}, the columns as they are after the changes. The commit at `emptied_lsn` has
+    emptied the table, without a record of each row, by its record at `emptied_place`; `is_dropped` is none where nothing tells. A change that the change table
     cannot follow ends the plan; `problem` is {lsn, number, text}. `registered` is what the metadata tables hold of the
     instance; until it is published it is new, and what a run that died has seen does not count. -#}
 {% macro _plan_schema_changes(instance, registered, changes, is_published=true) %}
-    {% set plan = {'columns': {}, 'history': [], 'emptied_lsn': none, 'is_dropped': none,
-        'problem': none, 'is_new': not is_published,
+    {% set plan = {'columns': {}, 'history': [], 'emptied_lsn': none, 'emptied_place': none,
+        'is_dropped': none, 'problem': none, 'is_new': not is_published,
         'sees_log_start': not is_published and not registered.lost_lsn} %}
     {% for column in registered.columns %}
         {% do plan.columns.update({column.column_name: {
@@ -24,11 +24,13 @@
         {% if effect.problem %}
             {% do plan.update(problem=dict(effect.problem, lsn=change.commit_lsn)) %}
         {% elif change.operation == 'TRUNCATE' %}
-            {% do plan.update(emptied_lsn=change.commit_lsn, emptied_by='truncated') %}
+            {% do plan.update(
+                emptied_lsn=change.commit_lsn, emptied_place=change.lsn, emptied_by='truncated') %}
         {% else %}
             {% set was_dropped = registered.has_drop_pending if plan.is_dropped is none else plan.is_dropped %}
-            {% do plan.update(emptied_lsn=change.commit_lsn, emptied_by='dropped and made again')
-                if change.columns and was_dropped %}
+            {% do plan.update(
+                emptied_lsn=change.commit_lsn, emptied_place=change.lsn, emptied_by='dropped and made again'
+            ) if change.columns and was_dropped %}
             {% do plan.columns.update(effect.columns) %}
             {% do plan.update(is_dropped=effect.is_dropped) if effect.is_dropped is not none %}
         {% endif %}

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from .capture import CaptureInstance, transactions
+from .capture import CaptureInstance, ChangeRow, transactions
 from .log import LogRecord, int_to_lsn, lsn_to_int
 
 
@@ -37,11 +37,28 @@ def schema_changes(records: Iterable[LogRecord], instance: CaptureInstance) -> l
 
 def low_end(records: Iterable[LogRecord], instance: CaptureInstance, start_lsn: str) -> str:
     """The low end of an instance that starts at `start_lsn`: no window spans a TRUNCATE, or the
-    CREATE of a table that was dropped."""
-    low, is_dropped = start_lsn, False
+    CREATE of a table that was dropped; what its transaction has behind it counts."""
+    low = start_lsn
+    for change in emptying(records, instance):
+        is_alone = change.lsn == change.commit_lsn
+        low = max(low, int_to_lsn(lsn_to_int(change.commit_lsn) + is_alone))
+    return low
+
+
+def emptying(records: Iterable[LogRecord], instance: CaptureInstance) -> list[SchemaChange]:
+    """The changes that leave the table empty."""
+    found, is_dropped = [], False
     for change in schema_changes(records, instance):
         if change.operation == "TRUNCATE" or (is_dropped and change.columns):
-            low = max(low, int_to_lsn(lsn_to_int(change.commit_lsn) + 1))
+            found.append(change)
         if change.operation == "DDL":
             is_dropped = change.columns is None
-    return low
+    return found
+
+
+def captured_since(
+    rows: Iterable[ChangeRow], records: Iterable[LogRecord], instance: CaptureInstance
+) -> list[ChangeRow]:
+    """The change rows without those that a TRUNCATE of the same transaction has removed."""
+    places = {change.commit_lsn: change.lsn for change in emptying(records, instance)}
+    return [row for row in rows if row.seqval > places.get(row.start_lsn, "")]

@@ -99,7 +99,14 @@ def registered(*types: tuple[str, str, str | None], **other: Any) -> dict[str, A
 def change(lsn: str = "0x1", operation: str = "DDL", **other: Any) -> dict[str, Any]:
     """A record of the table's log."""
     record = {"source_schema": "s", "source_name": "t", "commit_lsn": lsn, "operation": operation}
-    return {**record, "columns": None, "is_dropped": False, "ddl_command": None, **other}
+    return {
+        **record,
+        "lsn": lsn,
+        "columns": None,
+        "is_dropped": False,
+        "ddl_command": None,
+        **other,
+    }
 
 
 def listed(**types: str | None) -> list[dict[str, str]]:
@@ -233,6 +240,7 @@ def test_changes_follow_each_other(shop: Shop) -> None:
     (plan,) = plans(shop, (registered(("k", "int", "int")), changes))
     assert plan["columns"] == {"k": {"type": "decimal(20,0)", "source_type": "text"}}
     assert (plan["emptied_lsn"], plan["emptied_by"]) == ("0x2", "truncated")
+    assert plan["emptied_place"] == "0x2"
     assert [(c["commit_lsn"], c["is_update"]) for c in plan["history"]] == [
         ("0x1", True), ("0x2", False), ("0x3", True), ("0x4", True), ("0x5", False),
     ]  # fmt: skip

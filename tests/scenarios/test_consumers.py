@@ -6,6 +6,7 @@ import json
 import random
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -668,3 +669,91 @@ def test_mistakes_are_named(make_project: Callable[..., Project]) -> None:
     capturing.run("--select", "items", "--full-refresh")
     rows = capturing.sql("select id, more from {schema}.items order by id")
     assert [tuple(row) for row in rows] == [(1, 1), (2, 1)]
+
+
+def transaction(writer: Writer, *changes: tuple[str, Any, Any]) -> list[LogRecord]:
+    """(operation, before, after) of items, in one transaction."""
+    records = writer.commit("items", "TRUNCATE")
+    begin, first, _ = records
+    writer.lsn -= 2
+    found = [begin]
+    for operation, *images in changes:
+        texts = [None if image is None else json.dumps(image) for image in images]
+        found.append(replace(
+            first, lsn=writer._next(), operation=operation,
+            before_image=texts[0], after_image=texts[1],
+        ))  # fmt: skip
+    return [*found, replace(records[2], lsn=writer._next())]
+
+
+DDL_IMAGE = [{"name": "id", "type": "int"}, {"name": "name", "type": "nvarchar(max)"}]
+
+
+@pytest.mark.parametrize("how", ["truncated", "dropped and made again"])
+def test_what_is_behind_a_truncate_in_its_transaction_counts(
+    make_project: Callable[..., Project], how: str
+) -> None:
+    models = {name: CONSUMERS[name] for name in ("items.sql", "history.sql")}
+    capturing = Capture(
+        make_project, [ITEMS, LINES], models=models, vars={"cdc_persistent_functions": False}
+    )
+    writer = Writer()
+    one, two, three, four = ({"id": n, "name": f"n{n}"} for n in range(1, 5))
+    capturing.land(writer.commit("items", after=one))
+    capturing.run()
+    read = int_to_lsn(writer.lsn)
+    empty = [("TRUNCATE", None, None)] if how == "truncated" else [
+        ("DDL", None, None), ("DDL", None, DDL_IMAGE)
+    ]  # fmt: skip
+    capturing.land(transaction(
+        writer, ("UPDATE", one, {"id": 1, "name": "late"}), ("INSERT", None, two), *empty,
+        ("INSERT", None, three), ("UPDATE", three, {"id": 3, "name": "three"}),
+    ))  # fmt: skip
+    commit = int_to_lsn(writer.lsn)
+    result = capturing.project.dbt("run")
+    assert f"was {how}: windows of dbo_items start at {commit} or later" in result.output
+    for name in ("items", "history"):
+        text = result.messages[name].message
+        assert f"CDC 313: {name} has consumed up to {read}" in text and commit in text
+        assert operation(capturing, "reset_consumer", consumer=name, dry_run=False).success
+    capturing.land(writer.commit("items", after=four))
+    for _ in range(2):
+        capturing.run()
+        found = capturing.sql("select id, name from {schema}.items order by id")
+        assert [tuple(row) for row in found] == [(3, "three"), (4, "n4")]
+        current = capturing.sql(
+            "select id, name, valid_from_lsn from {schema}.history where valid_to_lsn is null"
+            " order by id"
+        )
+        assert [tuple(row) for row in current] == [
+            (3, "three", commit), (4, "n4", int_to_lsn(writer.lsn))
+        ]  # fmt: skip
+    (low,) = capturing.sql(
+        "select low_end from {schema}.validity_intervals where capture_instance = 'dbo_items'"
+    )
+    assert low.low_end == commit
+
+
+def test_no_window_goes_on_at_the_commit_of_a_truncate(
+    make_project: Callable[..., Project],
+) -> None:
+    """Another transaction commits right before it: what was published ends there."""
+    capturing = Capture(
+        make_project, [ITEMS, LINES], models={"items.sql": replica("dbo_items")},
+        vars={"cdc_persistent_functions": False},
+    )  # fmt: skip
+    writer = Writer()
+    capturing.land(writer.commit("items", after={"id": 1, "name": "one"}))
+    *truncated, commit = transaction(
+        writer, ("TRUNCATE", None, None), ("INSERT", None, {"id": 2, "name": "two"})
+    )
+    between = writer.commit("lines", after={"id": 1, "n": 1})
+    between = [replace(r, lsn=int_to_lsn(int(r.lsn, 16) - 1)) for r in between]
+    capturing.land([*truncated, *between])
+    capturing.run()
+    after = int_to_lsn(writer.lsn + 1)
+    capturing.land([replace(commit, lsn=int_to_lsn(writer.lsn))])
+    result = capturing.project.dbt("run")
+    assert f"windows of dbo_items start at {after} or later" in result.output
+    assert "no window may begin there" in result.output
+    assert "CDC 313: items has consumed up to" in result.messages["items"].message
