@@ -132,12 +132,12 @@ emitted_transactions as (
                 {{ 'max(last_position) over ()' if batch.last_position is none
                     else batch.last_position }}
             ) as resume_position,
-            -- it landed wholly behind a commit of a higher LSN, and is not older
+            -- it landed wholly behind a commit of a higher LSN that is older: more than clocks and landing may differ
             max(case
                 when
                     before_it.commit_number > commit_number
                     and before_it.end_position < first_position
-                    and before_it.commit_time < coalesce(change_time, end_time)
+                    and before_it.commit_time < coalesce(change_time, end_time) - interval '10' second
                     then concat_ws(':', xid, commit_number)
             end) over () as gone_back,
             {{ dbt_cdc._debezium_balance() | indent(12) }} as balance

@@ -156,7 +156,7 @@ def faulty(seed: int) -> tuple[str, Story]:
         rng.shuffle(part)
         events[start : start + 25] = part
     elif fault == "back":
-        database.lsn -= rng.randrange(200, 4000)
+        database.restore(rng.randrange(200, 4000))
         go_on(rng, database, connector)
         events = connector.sent
     else:

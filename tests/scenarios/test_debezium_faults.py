@@ -268,7 +268,7 @@ def test_lsns_that_go_back(shop):
     database.commit(updates(1))
     connector.stream()
     assert shop.run(connector.sent).success
-    database.lsn -= 5000
+    database.restore(5000)
     restored = database.commit(updates(2))
     start = len(connector.sent)
     connector.stream()
