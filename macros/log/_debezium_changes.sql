@@ -109,7 +109,7 @@ changes as (
 {% macro _debezium_is_in_place() -%}
 case kind
     when 'r' then true
-    when 'END' then last_count in (0, previous_slot)
+    when 'END' then last_count = 0 or previous_slot in (first_count, last_count)
     else slot in (1, previous_slot + 1)
 end
 {%- endmacro %}

@@ -115,6 +115,7 @@ emitted_transactions as (
         xid,
         commit_number,
         is_restarted,
+        event_count as first_count,
         last_count,
         {{ dbt_cdc._debezium_check_room() | indent(4) }} as previous_commit,
         coalesce(begin_time, change_time, end_time) as begin_time,
