@@ -68,8 +68,7 @@ parsed as (
     {%- else %}{{ dbt_cdc._transactions_of(window) }}{% endif %} as committed
         on log.tran_id = committed.tran_id
         and log.lsn between committed.begin_lsn and committed.commit_lsn
-    where {{ 'committed.commit_lsn is not null' if window.get('is_backfill')
-            else dbt_cdc._indent(dbt_cdc._is_committed_in(window), 8) }}
+    where {{ dbt_cdc._indent(dbt_cdc._is_committed_in(window), 8) }}
         and {{ dbt_cdc._indent(dbt_cdc._is_record_of(instance, window), 8) }}
         {%- if window.get('emptied_lsn') %}
         and (committed.commit_lsn <> '{{ window.emptied_lsn }}' or log.lsn > '{{ window.emptied_place }}')
@@ -86,10 +85,14 @@ and log.lsn between '{{ window.floor_lsn or dbt_cdc._zero_lsn() }}' and '{{ wind
 {%- endmacro %}
 
 
-{#- Whether a transaction of `scan_transactions` commits in the window, up to its `end_lsn` where it has one. -#}
+{#- Whether a transaction, of `scan_transactions` but in a backfill, commits in the window, up to its `end_lsn` where
+    it has one. -#}
 {% macro _is_committed_in(window) -%}
+{%- if not window.get('is_backfill') -%}
 committed.window_to_lsn = '{{ window.to_lsn or dbt_cdc._zero_lsn() }}'
-and committed.commit_lsn > '{{ window.previous_lsn }}'
+and {# -#}
+{%- endif -%}
+committed.commit_lsn > '{{ window.previous_lsn }}'
 {%- if window.get('end_lsn') %}
 and committed.commit_lsn < '{{ window.end_lsn }}'
 {%- endif %}

@@ -39,13 +39,15 @@
 {% endmacro %}
 
 
-{#- The window's rows into the change table, unless they are there. Gives how many of the window are. -#}
+{#- The window's rows into the change table, unless they are there. A backfill spans windows, of which the table may
+    have some: it looks at each commit. Gives how many rows of the window are there. -#}
 {% macro _append_changes(relation, instance, window, rows) %}
     {% set encoded = dbt_cdc._with_encodings(instance, window) %}
     {% set is_later = "`__$start_lsn` > '" ~ window.previous_lsn ~ "'" %}
+    {% set is_there = '`__$start_lsn` = appended.`__$start_lsn`' if window.is_backfill else is_later %}
     {% do return(dbt_cdc._main_write_and_fetch(
         dbt_cdc._insert_once(
-            relation, rows, is_later, dbt_cdc._is_first_writer(instance, window),
+            relation, rows, is_there, dbt_cdc._is_first_writer(instance, window),
             dbt_cdc._raise_first_problem(encoded, dbt_cdc._checked_changes(encoded, window))
         ),
         'select count(*) as row_count from ' ~ relation ~ ' where ' ~ is_later

@@ -47,7 +47,8 @@
         dbt_cdc._insert_once(mapping, rows, dbt_cdc._is_in_mapping(window)),
         dbt_cdc._intervals_sql(window.state.high_end or dbt_cdc._zero_lsn())
     ) if dbt_cdc._capture_instances() else none %}
-    {% do dbt_cdc._publish_validity_intervals(window.to_lsn, window.state, intervals) %}
+    {% do dbt_cdc._publish_validity_intervals(
+        window.to_lsn, window.state, intervals, dbt_cdc._capture_instances().keys()) %}
     {% do dbt_cdc._enter_phase(8) %}
     {% do dbt_cdc._invocation_cache().update(is_published=true) %}
     {% do dbt_cdc._log_line('published up to ' ~ window.to_lsn) %}

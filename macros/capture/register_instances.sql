@@ -55,7 +55,8 @@
 {% endmacro %}
 
 
-{#- What the schema changes of a window mean for an instance; of the whole log, where it backfills. -#}
+{#- What the schema changes of a window mean for an instance; of the whole log, where it backfills: those before its
+    low end do not count. -#}
 {% macro _plan_in_window(instance, window, changes) %}
     {% set seen = dbt_cdc._schema_changes_since_log_start(window)
         if dbt_cdc._instance_window(instance, window).is_backfill else changes %}

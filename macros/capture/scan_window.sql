@@ -75,30 +75,27 @@
 {% endmacro %}
 
 
-{#- The window as one instance sees it: an instance that backfills starts at the log's start, one that
-    takes over from another at that LSN; one that ended has an `end_lsn`, the first that it lacks. Of the commit
-    at `emptied_lsn` it has what is behind `emptied_place`, where its table was emptied. -#}
+{#- The window as one instance sees it: until it is published an instance starts at its low end, which may lie
+    before the window: at the log's start, or where windows were published without it (`is_backfill`); one that
+    takes over from another starts at that LSN. One that ended has an `end_lsn`, the first that it lacks. Of the
+    commit at `emptied_lsn` it has what is behind `emptied_place`, where its table was emptied. -#}
 {% macro _instance_window(instance, window) %}
     {% set window = dict(
         window, log=window.log or dbt_cdc._log_relation(),
         transactions_relation=dbt_cdc._transactions_of(window)
     ) %}
-    {% set is_new = instance.name | lower not in window.published %}
-    {% do window.update(is_backfill=(
-        is_new and instance.capture_from == 'log_start'
-        and window.previous_lsn != dbt_cdc._zero_lsn()
-    )) %}
-    {% if window.is_backfill %}
-        {% do window.update(previous_lsn=dbt_cdc._zero_lsn(), floor_lsn=dbt_cdc._zero_lsn()) %}
-    {% elif is_new and window.previous_lsn != dbt_cdc._zero_lsn() and instance.get('registered')
-        and instance.registered.start_lsn > window.previous_lsn %}
-        {% do window.update(previous_lsn=dbt_cdc.decrement_lsn(instance.registered.start_lsn)) %}
-    {% endif %}
+    {% set registered = instance.get('registered') or {} %}
+    {% set is_late = instance.name | lower not in window.published
+        and window.previous_lsn != dbt_cdc._zero_lsn() %}
+    {% set previous_lsn = dbt_cdc._zero_lsn() if instance.capture_from == 'log_start'
+        else dbt_cdc.decrement_lsn(registered.start_lsn) if registered else window.previous_lsn %}
     {% set plan = dbt_cdc._invocation_cache().get('plans', {}).get(instance.name | lower, {}) %}
     {% do window.update(
-        end_lsn=(instance.get('registered') or {}).get('end_lsn'),
+        is_backfill=is_late and previous_lsn < window.previous_lsn, end_lsn=registered.get('end_lsn'),
         emptied_lsn=plan.get('emptied_lsn'), emptied_place=plan.get('emptied_place')
     ) %}
+    {% do window.update(previous_lsn=previous_lsn) if is_late %}
+    {% do window.update(floor_lsn=dbt_cdc._zero_lsn()) if window.is_backfill %}
     {% do return(window) %}
 {% endmacro %}
 

@@ -13,6 +13,9 @@
         ) %}
     {% elif is_own and load_cached_relation(own) is not none %}
         {% set rows = dbt_cdc._fetch(dbt_cdc._intervals_sql(dbt_cdc._zero_lsn())) %}
+        {% for row in rows if not dbt_cdc._has_published_rows(row) %}
+            {% do row.update(high_end=none, high_time=none) %}
+        {% endfor %}
     {% endif %}
     {% for row in rows or [] %}
         {% if row.capture_instance %}
@@ -28,6 +31,15 @@
             scanned_lsn=[state.scanned_lsn, dbt_cdc._tracking_state().scanned_lsn] | max) %}
     {% endif %}
     {% do return(state) %}
+{% endmacro %}
+
+
+{#- Where the view is lost, rows tell that an instance was published. One without rows is new once more: that costs a
+    look at the log, and repeats nothing. -#}
+{% macro _has_published_rows(interval) %}
+    {% set relation = dbt_cdc._change_table_of(interval.capture_instance) %}
+    {% do return(load_cached_relation(relation) is not none and dbt_cdc._fetch(
+        'select 1 from ' ~ relation ~ " where `__$start_lsn` <= '" ~ (interval.high_end or '') ~ "' limit 1")) %}
 {% endmacro %}
 
 
@@ -71,14 +83,15 @@
 
 {#- Replaces the view from the tables, and again until it shows what they hold: a cleanup or another
     run may have moved them in between. `state` is what is published, `rows` what the tables hold, where
-    that was just read. -#}
-{% macro _publish_validity_intervals(scanned_lsn, state=none, rows=none, attempts=5) %}
+    that was just read. An instance has a high end once it has captured what is published: it had one before, or is
+    among the `captured`. -#}
+{% macro _publish_validity_intervals(scanned_lsn, state=none, rows=none, captured=[], attempts=5) %}
     {% set state = state or dbt_cdc._published_state() %}
     {% set read = dbt_cdc._intervals_sql(state.high_end or dbt_cdc._zero_lsn()) %}
     {% set rows = dbt_cdc._fetch(read) if rows is none else rows %}
     {% if rows and attempts %}
         {% set last_lsn = [scanned_lsn, state.scanned_lsn, rows[0].high_end or ''] | max %}
-        {% set intervals = dbt_cdc._with_times(rows, state) %}
+        {% set intervals = dbt_cdc._with_times(rows, state, captured) %}
         {% set found = dbt_cdc._write_and_fetch(
             dbt_cdc._replace_view_sql(intervals, last_lsn, rows[0].high_end), read) %}
         {% do adapter.cache_added(dbt_cdc._validity_intervals()) %}
@@ -86,7 +99,8 @@
         {% do dbt_cdc._invocation_cache().update(published_intervals=dict(zip(
             intervals | map(attribute='capture_instance') | map('lower'), intervals))) %}
         {% if found != rows %}
-            {% do return(dbt_cdc._publish_validity_intervals(scanned_lsn, none, found, attempts - 1)) %}
+            {% do return(dbt_cdc._publish_validity_intervals(
+                scanned_lsn, none, found, captured, attempts - 1)) %}
         {% endif %}
     {% elif rows %}
         {% do dbt_cdc._log_line(
@@ -121,7 +135,7 @@ or low_end > {{ dbt_cdc._indent(dbt_cdc._low_end_of(intervals), 4) }}
 {%- endmacro %}
 
 
-{#- All instances and the high end, which lies at or after `floor_lsn`. -#}
+{#- All instances and the common high end, which lies at or after `floor_lsn`. -#}
 {% macro _intervals_sql(floor_lsn) -%}
     select
         instances.capture_instance,

@@ -1,12 +1,14 @@
-{#- The times of the ends: how early a window by time may start, how late it may end. A low end keeps
+{#- The ends with their times: how early a window by time may start, how late it may end. A low end keeps
     its time until it is raised. -#}
-{% macro _with_times(rows, state) %}
+{% macro _with_times(rows, state, captured) %}
     {% set intervals = [] %}
     {% for row in rows %}
         {% set known = state.intervals.get(row.capture_instance | lower, {}) %}
+        {% set is_captured = known.high_end or row.capture_instance | lower in captured %}
         {% do intervals.append(dict(
             row, low_time=known.low_time if known.low_end == row.low_end else none,
-            high_time=[known.high_time or '', row.high_time or ''] | max or none
+            high_end=row.high_end if is_captured else none,
+            high_time=[known.high_time or '', row.high_time or ''] | max or none if is_captured else none
         )) %}
     {% endfor %}
     {% set raised = intervals | rejectattr('low_time') | map(attribute='low_end') | unique | list %}
@@ -16,7 +18,7 @@
             {% do interval.update(low_time=times[interval.low_end | lower]) %}
         {% endfor %}
     {% endif %}
-    {% for interval in intervals if interval.end_lsn %}
+    {% for interval in intervals if interval.end_lsn and interval.high_end %}
         {% do dbt_cdc._freeze_high_end(interval, state) %}
     {% endfor %}
     {% do return(intervals) %}

@@ -50,7 +50,7 @@
     ] | max %}
     {% set tables = [] %}
     {% for name, row in dbt_cdc._read_tracking(state.scanned_lsn).tables.items()
-        if name in dbt_cdc._tracked_tables() or load_cached_relation(row.relation) is not none %}
+        if row.key in state.min_valid_versions or load_cached_relation(row.relation) is not none %}
         {% do tables.append(dict(row, mark=[version, row.min_valid_version | int] | max)) %}
     {% endfor %}
     {% do return({'version': version, 'tables': tables, 'scanned_lsn': state.scanned_lsn}) %}

@@ -18,7 +18,8 @@
         {% do dbt_cdc._publish_tracking_versions(
             window.to_lsn,
             window.versions.published if var('cdc_sql_scripting', true) else none,
-            dbt_cdc._tracking_of(read) if not window.versions.emptied else none) %}
+            dbt_cdc._tracking_of(read) if not window.versions.emptied else none,
+            dbt_cdc._tracked_tables().values() | map(attribute='key') | list) %}
     {% endif %}
 {% endmacro %}
 
@@ -57,8 +58,9 @@
 
 {#- Replaces the view from the tables, until it shows what they hold: a cleanup or another run may move them
     in between. No end in it moves back. `shown` is what was published, `read` what the tables hold, where
-    that is known; after a write both are read again, with it in one statement. -#}
-{% macro _publish_tracking_versions(scanned_lsn, shown=none, read=none, attempts=5) %}
+    that is known; after a write both are read again, with it in one statement. A table is shown that was before, or
+    is among the `captured`. -#}
+{% macro _publish_tracking_versions(scanned_lsn, shown=none, read=none, captured=[], attempts=5) %}
     {% set view = dbt_cdc._tracking_versions() %}
     {% set shown = shown or dbt_cdc._tracking_state() %}
     {% set last_lsn = [scanned_lsn, shown.scanned_lsn] | max %}
@@ -66,7 +68,8 @@
     {% set versions = {
         'current_version': [read.version, shown.current_version or 0] | max,
         'scanned_lsn': last_lsn,
-        'min_valid_versions': dbt_cdc._min_valid_versions(read.tables),
+        'min_valid_versions': dbt_cdc._min_valid_versions(
+            read.tables, shown.min_valid_versions.keys() | list + captured),
         'is_shown': true,
     } %}
     {% if versions != shown and attempts %}
@@ -81,7 +84,7 @@
             replace, dbt_cdc._read_tracking_sql(last_lsn, dbt_cdc._shown_tracking_sql())) %}
         {% do adapter.cache_added(view) %}
         {% do dbt_cdc._publish_tracking_versions(
-            scanned_lsn, dbt_cdc._shown_of(rows[0]), dbt_cdc._tracking_of(rows), attempts - 1) %}
+            scanned_lsn, dbt_cdc._shown_of(rows[0]), dbt_cdc._tracking_of(rows), captured, attempts - 1) %}
     {% elif versions != shown %}
         {% do dbt_cdc._log_line(
             'change tracking: other commands keep moving what is published; ' ~ view

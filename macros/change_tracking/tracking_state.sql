@@ -104,10 +104,10 @@
 {% endmacro %}
 
 
-{#- Of the tables whose changes are being tracked: those that have a model. -#}
-{% macro _min_valid_versions(tables) %}
+{#- Of the tables whose changes are being tracked: those that have a model. Of some of them, by their `keys`, or of all. -#}
+{% macro _min_valid_versions(tables, keys=none) %}
     {% set versions = {} %}
-    {% for name, row in tables.items() if name in dbt_cdc._tracked_tables() %}
+    {% for name, row in tables.items() if name in dbt_cdc._tracked_tables() and (keys is none or row.key in keys) %}
         {% do versions.update({row.key: row.min_valid_version | int}) %}
     {% endfor %}
     {% do return(versions) %}

@@ -41,15 +41,18 @@
 {% macro _clean_up(mark, capture_instance, dry_run, threshold) %}
     {% set is_one = 'lower(capture_instance) = ' ~ dbt_cdc._literal(capture_instance | lower)
         if capture_instance else 'true' %}
-    {% set instances = dbt_cdc._registered_instances(is_one) %}
+    {% set instances, shown = dbt_cdc._registered_instances(is_one), dbt_cdc._published_state() %}
+    {% set published = dbt_cdc._published_instances(shown) %}
+    {#- one that is not published yet captures from its low end on -#}
     {% for instance in instances %}
-        {% do instance.update(new_low_end=[mark or '', instance.low_end] | max) %}
+        {% do instance.update(new_low_end=[
+            mark or '' if instance.capture_instance | lower in published else '', instance.low_end] | max) %}
     {% endfor %}
     {% set losses = dbt_cdc._hold_for_consumers(instances, is_job=not capture_instance) %}
     {% if dry_run %}
         {% do dbt_cdc._print_rows(dbt_cdc._removable(instances)) %}
     {% else %}
-        {% do dbt_cdc._raise_low_ends(instances) %}
+        {% do dbt_cdc._raise_low_ends(instances, shown) %}
         {% set kept = dbt_cdc._remove_dead_rows(
             instances, is_job=not capture_instance, threshold=threshold) %}
     {% endif %}

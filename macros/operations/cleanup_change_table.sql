@@ -48,7 +48,8 @@
             ~ 'lsn_time_mapping', 'give one that is there, e.g. of map_time_to_lsn'
         ) %}
     {% endif %}
-    {% set high_end = dbt_cdc._published_state().high_end %}
+    {% set high_end = dbt_cdc._published_state().intervals.get(
+        instance.capture_instance | lower, {}).get('high_end') %}
     {% if mark < instance.start_lsn or mark > (high_end or '') %}
         {% do dbt_cdc.raise_cdc_error(
             22957, 'low_water_mark ' ~ mark ~ ' lies outside the validity interval '

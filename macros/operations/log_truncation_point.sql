@@ -9,12 +9,13 @@
 {% endmacro %}
 
 
-{#- An instance that backfills from the log's start needs all of it until it is published. -#}
+{#- An instance that backfills needs all of the log until it is published. -#}
 {% macro _log_truncation_point() %}
     {% set state = dbt_cdc._published_state() %}
     {% set published = dbt_cdc._published_instances(state) %}
     {% for name, instance in dbt_cdc._capture_instances().items()
-        if name not in published and instance.capture_from == 'log_start' %}
+        if name not in published and (instance.capture_from == 'log_start'
+            or state.intervals.get(name, {}).get('low_end', '0xG') <= state.scanned_lsn) %}
         {% do return(dbt_cdc._zero_lsn()) %}
     {% endfor %}
     {% if not published and state.scanned_lsn == dbt_cdc._zero_lsn() %}

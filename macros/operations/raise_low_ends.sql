@@ -1,7 +1,6 @@
 {#- In one statement, with the last commit that goes from each table; then the view of validity bounds
-    shows it, if it does not yet. -#}
-{% macro _raise_low_ends(instances) %}
-    {% set shown = dbt_cdc._published_state() %}
+    shows it, if what is `shown` does not. -#}
+{% macro _raise_low_ends(instances, shown) %}
     {% set raised, behind = [], [] %}
     {% for instance in instances %}
         {% set low_end = shown.intervals.get(instance.capture_instance | lower, {}).get('low_end') %}

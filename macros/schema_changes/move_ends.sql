@@ -31,9 +31,10 @@
 {% endmacro %}
 
 
-{#- An instance without a model misses this window and so ends before it. -#}
+{#- An instance without a model misses this window and so ends before it. One that is not published yet can come
+    back: it has no end to keep. -#}
 {% macro _end_abandoned_instances(window) %}
-    {% set gone = window.abandoned | reject('in', window.ended) | list %}
+    {% set gone = window.abandoned | select('in', window.published) | reject('in', window.ended) | list %}
     {% if gone %}
         {% do run_query(
             'update ' ~ dbt_cdc._state_relation('change_tables') ~ " set end_lsn = '"

@@ -1,0 +1,138 @@
+"""Publications behind commands that died or failed: what is told as published is there, once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from capturing import Capture, instance_yaml
+from harness import DbtResult, Project
+from reference.capture import CaptureInstance
+from reference.change_tracking import TrackedTable
+from statements import dying_at
+from tracking import Tracking, tracked_models
+from transactions import Writer
+
+pytestmark = pytest.mark.slow
+
+ITEMS = CaptureInstance("dbo", "items", "dbo_items", (("id", "int"), ("name", "string")), ("id",))
+LINES = CaptureInstance("dbo", "lines", "dbo_lines", (("id", "int"), ("n", "int")), ("id",))
+PLAIN = {"cdc_persistent_functions": False}
+LINES_MODEL = "models/dbo_lines_ct.sql"
+
+
+def operation(capturing: Capture, name: str, **arguments: Any) -> DbtResult:
+    return capturing.project.dbt("run-operation", name, "--args", json.dumps(arguments))
+
+
+def ids(capturing: Capture, table: str) -> list[int]:
+    return sorted(row.id for row in capturing.sql(f"select id from {{schema}}.{table}"))
+
+
+def high_ends(capturing: Capture) -> dict[str, str | None]:
+    rows = capturing.sql("select capture_instance, high_end from {schema}.validity_intervals")
+    return {row.capture_instance: row.high_end for row in rows}
+
+
+def twice(capturing: Capture) -> list[str]:
+    """The commits that lsn_time_mapping has more than once."""
+    rows = capturing.sql(
+        "select start_lsn from {schema}.lsn_time_mapping group by 1 having count(*) > 1"
+    )
+    return [row.start_lsn for row in rows]
+
+
+def add_lines(capturing: Capture, capture_from: str) -> None:
+    capturing.project.write("models/lines.yml", instance_yaml([LINES], capture_from=capture_from))
+    capturing.project.write(LINES_MODEL, "{{ dbt_cdc.change_table() }}")
+
+
+def take_lines_out(capturing: Capture) -> None:
+    (capturing.project.folder / LINES_MODEL).unlink()
+    (capturing.project.folder / "models/lines.yml").unlink()
+
+
+@pytest.mark.parametrize("stopped", ["lines", "items"])
+@pytest.mark.parametrize("capture_from", ["log_start", "now"])
+def test_an_instance_that_is_taken_out_before_it_is_published(
+    make_project: Callable[..., Project], capture_from: str, stopped: str
+) -> None:
+    """Windows are published without it; when it comes back, it has all from its low end on. A bad
+    record has `stopped` it, or another table, when it had captured a window already."""
+    capturing, writer = Capture(make_project, [ITEMS], vars=PLAIN), Writer()
+    capturing.land(writer.insert("items", id=1, name="a"))
+    capturing.land(writer.insert("lines", id=1, n=1))
+    capturing.run()
+    add_lines(capturing, capture_from)
+    capturing.land(writer.insert("lines", id=2, n=2))
+    good = {"lines": {"id": 3, "n": 3}, "items": {"id": 3, "name": "c"}}[stopped]
+    bad = writer.commit(stopped, after={**good, "id": "bad"})
+    capturing.land(bad)
+    capturing.land(writer.commit("lines", {"id": 2, "n": 2}, {"id": 2, "n": 22}))
+    result = capturing.project.dbt("run")
+    assert "CDC 22859" in result.messages[f"dbo_{stopped}_ct"].message
+    take_lines_out(capturing)
+    if stopped == "items":
+        capturing.amend(bad[1].lsn, after_image=json.dumps(good))
+    capturing.run()
+    assert high_ends(capturing)["dbo_lines"] is None
+    if stopped == "lines":
+        capturing.amend(bad[1].lsn, after_image=json.dumps(good))
+    add_lines(capturing, capture_from)
+    capturing.land(writer.insert("lines", id=4, n=4))
+    capturing.run()
+    first = [1] if capture_from == "log_start" else []
+    bad_row = [3] if stopped == "lines" else []
+    assert ids(capturing, "dbo_lines_ct") == [*first, 2, 2, 2, *bad_row, 4]
+    assert high_ends(capturing) == {"dbo_items": writer.last, "dbo_lines": writer.last}
+    mapped = capturing.sql(
+        "select `__$start_lsn` from {schema}.dbo_lines_ct except"
+        " select start_lsn from {schema}.lsn_time_mapping"
+    )
+    assert not mapped and not twice(capturing)
+
+
+def test_a_cleanup_before_an_instance_is_published(make_project: Callable[..., Project]) -> None:
+    """It neither publishes the instance nor takes away what that is to capture."""
+    capturing, writer = Capture(make_project, [ITEMS]), Writer()
+    capturing.land(writer.insert("items", id=1, name="a"))
+    capturing.land(writer.insert("lines", id=1, n=1))
+    capturing.run()
+    add_lines(capturing, "log_start")
+    bad = writer.insert("lines", id=2, n="bad")
+    capturing.land(bad)
+    capturing.land(writer.insert("items", id=2, name="b"))
+    assert not capturing.project.dbt("run").success
+    assert operation(capturing, "change_job", job_type="cleanup", retention=1).success
+    assert operation(capturing, "cleanup").success
+    assert high_ends(capturing)["dbo_lines"] is None
+    mark = {"capture_instance": "dbo_lines", "low_water_mark": high_ends(capturing)["dbo_items"]}
+    assert "CDC 22957" in operation(capturing, "cleanup_change_table", **mark).output
+    assert "0x00000000000000000000" in operation(capturing, "log_truncation_point").output
+    capturing.amend(bad[1].lsn, after_image='{"id": 2, "n": 2}')
+    capturing.run()
+    assert ids(capturing, "dbo_lines_ct") == [1, 2]
+    low = capturing.sql("select {schema}.fn_cdc_get_min_lsn('dbo_lines') as lsn")[0].lsn
+    found = capturing.call("fn_cdc_get_all_changes_dbo_lines", low, writer.last, "all")
+    assert sorted(row.id for row in found) == [1, 2]
+
+
+def test_a_cleanup_before_a_tracked_table_is_published(
+    make_project: Callable[..., Project],
+) -> None:
+    """Its functions are made with its publication."""
+    items = TrackedTable("dbo", "items", (("id", "int"),), ("id",), False)
+    lines = TrackedTable("dbo", "lines", (("id", "int"),), ("id",), False)
+    tracking, writer = Tracking(make_project, [items]), Writer()
+    tracking.land(writer.insert("items", id=1))
+    tracking.run()
+    for path, text in tracked_models([items, lines]).items():
+        tracking.project.write(f"models/{path}", text)
+    tracking.land(writer.insert("lines", id=1))
+    with dying_at(lambda sql: "insert into" in sql and "scan_transactions" in sql):
+        assert not tracking.project.dbt("run").success
+    assert operation(tracking, "change_tracking_cleanup").success
+    tracking.run()
+    assert [row[-1] for row in tracking.asked(lines, 1)] == [1]
