@@ -15,7 +15,7 @@ with entered as (
     from {{ transactions }}
     where
         window_to_lsn = '{{ window.to_lsn or dbt_cdc._zero_lsn() }}'
-        and commit_lsn is not null
+        and commit_lsn > '{{ window.previous_lsn }}'
         and (
             {{ dbt_cdc._indent(dbt_cdc._leaves_rows(), 12) }}
             {%- if asked %}

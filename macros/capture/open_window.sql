@@ -115,7 +115,8 @@
 {%- endmacro %}
 
 
-{#- The first window after a position, as one row; `transactions` is where it is written down. -#}
+{#- The first window after a position, as one row; `transactions` is where it is written down. The position may lie
+    in the window: where a cleanup has published what a run that died had entered, or the view was lost. -#}
 {% macro _open_windows_sql(scanned_lsn, transactions) -%}
     select
         window_to_lsn as to_lsn,
@@ -154,7 +155,7 @@
                 {{ dbt_cdc._indent(dbt_cdc._captured_tables_sql(), 16) }}
             ) as may_leave_rows
         from {{ transactions }}
-        where window_to_lsn > '{{ scanned_lsn }}' and commit_lsn is not null
+        where window_to_lsn > '{{ scanned_lsn }}' and commit_lsn > '{{ scanned_lsn }}'
     )
     group by window_to_lsn
     order by window_to_lsn

@@ -136,3 +136,28 @@ def test_a_cleanup_before_a_tracked_table_is_published(
     assert operation(tracking, "change_tracking_cleanup").success
     tracking.run()
     assert [row[-1] for row in tracking.asked(lines, 1)] == [1]
+
+
+@pytest.mark.parametrize("how", ["view lost", "dead, then cleanup"])
+def test_a_window_that_is_partly_published(make_project: Callable[..., Project], how: str) -> None:
+    """Its transactions are entered once, also where the scan starts from its middle."""
+    capturing, writer = Capture(make_project, [ITEMS, LINES], vars=PLAIN), Writer()
+    capturing.land(writer.insert("items", id=1, name="a"))
+    capturing.land(writer.insert("items", id=2, name="b"))
+    capturing.run()
+    capturing.land(writer.insert("items", id=3, name="c"))
+    last = writer.last
+    capturing.land(writer.insert("uncaptured", id=1))
+    if how == "view lost":
+        capturing.run()
+        capturing.sql("drop view {schema}.validity_intervals")
+    else:
+        with dying_at(lambda sql: "insert into" in sql and "lsn_time_mapping" in sql):
+            assert not capturing.project.dbt("run").success
+        assert operation(capturing, "change_job", job_type="cleanup", retention=1).success
+        assert operation(capturing, "cleanup").success
+    result = capturing.run()
+    assert "1 transactions of 3 log records" in result.output
+    assert not twice(capturing)
+    assert high_ends(capturing) == {"dbo_items": last, "dbo_lines": last}
+    assert ids(capturing, "dbo_items_ct")[-1:] == [3]
