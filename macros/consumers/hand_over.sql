@@ -1,13 +1,15 @@
 {#- A model that is moved to another instance of its table goes on from where it was: after the old
-    instance's last change that it has consumed, where the new one has all later ones. -#}
+    instance's last change that it has consumed, where the new one has all later ones. What the new one lacks the old
+    one has to tell: it has lost nothing of it, and did not end before. -#}
 {% macro _bookmark_of_other_instance(instance, consumer) %}
     {% for name, bookmark in consumer.bookmarks.items()
         if dbt_cdc._source_of(consumer.instances.get(name) or {}) == dbt_cdc._source_of(instance) %}
         {% set lost_lsn = (consumer.instances.get(instance.name | lower) or {}).lost_lsn %}
-        {% set old = consumer.instances[name].relation %}
-        {% if bookmark.last_lsn and lost_lsn and load_cached_relation(old) is not none
-            and not dbt_cdc._fetch(
-                'select 1 from ' ~ old ~ " where `__$start_lsn` > '" ~ bookmark.last_lsn
+        {% set old = consumer.instances[name] %}
+        {% if bookmark.last_lsn and lost_lsn
+            and bookmark.last_lsn >= (old.lost_lsn or '') and lost_lsn < (old.end_lsn or '0xG')
+            and load_cached_relation(old.relation) is not none and not dbt_cdc._fetch(
+                'select 1 from ' ~ old.relation ~ " where `__$start_lsn` > '" ~ bookmark.last_lsn
                 ~ "' and `__$start_lsn` <= '" ~ lost_lsn ~ "' limit 1") %}
             {% do return(dict(bookmark, last_lsn=[bookmark.last_lsn, lost_lsn] | max)) %}
         {% endif %}

@@ -85,7 +85,7 @@
 
 
 {#- The instances that are entered, also those whose models are gone: [{capture_instance, low_end,
-    source_schema, source_name, lost_lsn, relation}]. -#}
+    source_schema, source_name, end_lsn, lost_lsn, relation}]. -#}
 {% macro _registered_instances(condition='true') %}
     {% set found = [] %}
     {% for row in dbt_cdc._fetch(
@@ -98,6 +98,6 @@
 
 
 {% macro _registered_instances_sql() -%}
-    select capture_instance, start_lsn as low_end, source_schema, source_name, lost_lsn
+    select capture_instance, start_lsn as low_end, source_schema, source_name, end_lsn, lost_lsn
     from {{ dbt_cdc._state_relation('change_tables') }}
 {%- endmacro %}

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from capturing import Capture
+from capturing import Capture, instance_yaml
 from harness import DbtResult, Project
 from reference.capture import CaptureInstance
 from statements import dying_at
@@ -138,3 +138,42 @@ def test_a_loss_is_accepted_for_one_beginning(capturing: Capture) -> None:
     assert "CDC 313: items has consumed up to" in message
     (bookmark,) = capturing.sql("select is_stale from {schema}.cdc_consumers")
     assert bookmark.is_stale
+
+
+SECOND = CaptureInstance("dbo", "items", "dbo_items_2", ITEMS.columns, ("id",))
+
+
+@pytest.mark.parametrize("how", ["cleanup", "truncate", "ended", "nothing"])
+def test_a_hand_over_tells_of_a_loss(capturing: Capture, how: str) -> None:
+    """The second instance has what came later; of what was before it the first one tells, unless it
+    has lost changes that the replica has not consumed, or has ended before the second began."""
+    writer, project = Writer(), capturing.project
+    one, two = {"id": 1, "name": "one"}, {"id": 1, "name": "two"}
+    project.write("models/items.sql", REPLICA)
+    capturing.land(writer.insert("items", **one))
+    capturing.run()
+    if how == "cleanup":
+        capturing.land(writer.commit("items", one, two))
+        capturing.land(writer.insert("lines", id=2, n=2))
+        capturing.run("--exclude", "items")
+        mark = {"capture_instance": "dbo_items", "low_water_mark": writer.last}
+        assert operation(capturing, "cleanup_change_table", **mark).success
+    elif how == "truncate":
+        capturing.land([writer.record("TRUNCATE", "items", tran_id=None)])
+        capturing.run("--exclude", "items")
+    elif how == "ended":
+        (project.folder / "models/dbo_items_ct.sql").unlink()
+        (project.folder / "models/items.sql").unlink()
+        project.write("models/instances.yml", instance_yaml([LINES]))
+        capturing.land(writer.commit("items", one, two))
+        capturing.run()
+    first = [] if how == "ended" else [ITEMS]
+    project.write("models/instances.yml", instance_yaml([*first, LINES, SECOND]))
+    project.write("models/dbo_items_2_ct.sql", "{{ dbt_cdc.change_table() }}")
+    project.write("models/items.sql", REPLICA.replace("dbo_items", "dbo_items_2"))
+    capturing.land(writer.insert("items", id=2, name="new"))
+    message = project.dbt("run").messages["items"].message
+    if how == "nothing":
+        assert ids(capturing, "items") == [1, 2]
+    else:
+        assert "CDC 313: items has consumed up to" in message and "reset_consumer" in message
