@@ -1,5 +1,5 @@
 {#- What a model consumes of one capture instance in this run: {instance, kind, option, skips_unchanged,
-    from_lsn, to_lsn, has_news, is_first, initial, initial_lsn, initial_time}. -#}
+    from_lsn, to_lsn, lost_lsn, has_news, is_first, initial, initial_lsn, initial_time}. -#}
 {% macro _consumer_window(capture_instance, mode, initial, initial_lsn) %}
     {% set consumer = dbt_cdc._consumer() %}
     {% set instance = dbt_cdc._find_instance(capture_instance) %}
@@ -10,6 +10,7 @@
     {% set window = dbt_cdc._consumed_as(instance, consumer, mode) %}
     {% set window = dict(
         window, instance=dict(instance, relation=dbt_cdc._change_table_to_read(instance)), initial=none,
+        lost_lsn=(consumer.instances.get(instance.name | lower) or {}).get('lost_lsn') or '',
         consumed_lsn=none if consumer.starts_over else bookmark.get('last_lsn'),
         to_lsn=interval.get('high_end') or dbt_cdc._zero_lsn()
     ) %}
@@ -20,12 +21,14 @@
         {% do window.update(dbt_cdc._initial_content(consumer, window, initial, initial_lsn, interval)) %}
     {% endif %}
     {% do dbt_cdc._check_nothing_is_lost(consumer, window, bookmark, interval) %}
+    {#- up to lost_lsn there is nothing left to take, also where that lies behind the high end -#}
     {% set after = window.consumed_lsn or window.initial_lsn %}
     {% do window.update(
         from_lsn=[
             dbt_cdc.increment_lsn(after or dbt_cdc._zero_lsn()), interval.get('low_end') or ''
         ] | max,
-        bookmark_lsn=[after or '', interval.get('high_end') or ''] | max or none
+        bookmark_lsn=[after or '', interval.get('high_end') or '', window.lost_lsn if interval.get('high_end') else '']
+            | max or none
     ) %}
     {% do window.update(has_news=window.from_lsn <= window.to_lsn and not flags.EMPTY) %}
     {% do consumer.windows.update({instance.name | lower: window}) %}
@@ -91,7 +94,7 @@
 {#- The rows of a table as of an LSN. The state of other times would leave deleted rows behind. -#}
 {% macro _initial_content(consumer, window, initial, initial_lsn, interval) %}
     {% set lsn = dbt_cdc._normalize_lsn(initial_lsn, 'new_changes: initial_lsn') %}
-    {% if lsn > window.to_lsn %}
+    {% if lsn > [window.to_lsn, window.lost_lsn] | max %}
         {% do dbt_cdc.raise_cdc_error(
             313, 'new_changes: initial_lsn ' ~ lsn ~ ' is above the high end ' ~ window.to_lsn
             ~ ' of capture instance ' ~ window.instance.name,
@@ -110,14 +113,13 @@
     with what there is; a replica or history of a part of the table would be wrong. reset_consumer accepts the
     loss for the new beginning alone. -#}
 {% macro _check_nothing_is_lost(consumer, window, bookmark, interval) %}
-    {% set lost_lsn = (consumer.instances.get(window.instance.name | lower) or {}).lost_lsn %}
     {% set after = window.consumed_lsn or window.initial_lsn or '' %}
     {% set needs_all = consumer.kind != 'incremental' or bookmark.get('last_lsn') %}
     {% set is_accepted = bookmark.get('accepts_loss') and not bookmark.last_lsn and not window.initial %}
-    {% if lost_lsn and after < lost_lsn
+    {% if after < window.lost_lsn
         and (window.consumed_lsn or window.initial or needs_all) and not is_accepted %}
         {% set of_instance = ' of capture instance ' ~ window.instance.name %}
-        {% set gone = 'changes' ~ of_instance ~ ' up to ' ~ lost_lsn ~ ' were removed or never captured, '
+        {% set gone = 'changes' ~ of_instance ~ ' up to ' ~ window.lost_lsn ~ ' were removed or never captured, '
             ~ 'its low end is ' ~ interval.get('low_end') %}
         {% set start_over = "dbt run-operation reset_consumer --args '{consumer: " ~ consumer.name ~ "}'" %}
         {% if window.initial %}

@@ -27,8 +27,10 @@ select
     bookmarks.last_time,
     published.published_lsn,
     published.published_time,
-    {{ dbt_cdc.lsn_number('published.published_lsn') }}
-    - coalesce({{ dbt_cdc.lsn_number('bookmarks.last_lsn') }}, 0) as lag_lsn,
+    greatest(
+        {{ dbt_cdc.lsn_number('published.published_lsn') }}
+        - coalesce({{ dbt_cdc.lsn_number('bookmarks.last_lsn') }}, 0), 0
+    ) as lag_lsn,
     unix_seconds(published.published_time)
     - unix_seconds(coalesce(bookmarks.last_time, published.first_time)) as lag_seconds,
     coalesce(waiting.transactions, 0) as lag_transactions,

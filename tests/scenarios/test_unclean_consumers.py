@@ -177,3 +177,32 @@ def test_a_hand_over_tells_of_a_loss(capturing: Capture, how: str) -> None:
         assert ids(capturing, "items") == [1, 2]
     else:
         assert "CDC 313: items has consumed up to" in message and "reset_consumer" in message
+
+
+def test_a_beginning_where_nothing_is_left(capturing: Capture) -> None:
+    """Behind a TRUNCATE, or with a late instance in a quiet log, the low end lies after the high
+    end: who began there has missed nothing."""
+    writer, project = Writer(), capturing.project
+    project.write("models/items.sql", REPLICA)
+    capturing.land(writer.insert("items", id=1, name="a"))
+    capturing.run()
+    capturing.land([writer.record("TRUNCATE", "items", tran_id=None)])
+    truncated = writer.last
+    assert "CDC 313" in project.dbt("run").messages["items"].message
+    assert operation(capturing, "reset_consumer", consumer="items", dry_run=False).success
+    project.write("models/instances.yml", instance_yaml([ITEMS, LINES, SECOND]))
+    project.write("models/dbo_items_2_ct.sql", "{{ dbt_cdc.change_table() }}")
+    project.write("models/feed.sql", FEED.replace("dbo_items", "dbo_items_2"))
+    capturing.land(writer.insert("uncaptured", id=1))
+    capturing.run()
+    capturing.run()
+    assert (ids(capturing, "items"), ids(capturing, "feed")) == ([], [])
+    assert {r.lag_lsn for r in capturing.sql("select lag_lsn from {schema}.cdc_consumers")} == {0}
+    capturing.sql("create table {schema}.dump using delta as select 8 as id, 'there' as name")
+    initial = f"'dbo_items', initial=target.schema ~ '.dump', initial_lsn='{truncated}'"
+    project.write("models/loaded.sql", REPLICA.replace("'dbo_items'", initial))
+    capturing.run()
+    capturing.land(writer.insert("items", id=2, name="b"))
+    capturing.run()
+    assert (ids(capturing, "items"), ids(capturing, "feed")) == ([2], [2])
+    assert ids(capturing, "loaded") == [2, 8]
