@@ -6,6 +6,7 @@
     {% do dbt_cdc._invocation_cache().update(adapter={
         'unique_id': model.unique_id, 'events': events | string, 'log': log, 'before_images': before_images or {},
         'is_incremental': config.get('materialized') == 'incremental', 'position': batch.position,
+        'has_news': batch.position is none or batch.position < batch.last_position,
         'previous_lsn': dbt_cdc._debezium_lsn(batch.last_commit),
     }) %}
 {% endmacro %}
@@ -18,7 +19,7 @@
     {% set is_written = adapter_log and adapter_log.unique_id in dbt_cdc._succeeded(results)
         and load_cached_relation(adapter_log.log) is not none %}
     {% if is_written %}
-        {% do dbt_cdc._record_balance(adapter_log) if adapter_log.log.type != 'view' %}
+        {% do dbt_cdc._record_balance(adapter_log) if adapter_log.has_news and adapter_log.log.type != 'view' %}
         {% set batch = dbt_cdc._debezium_batch(adapter_log.events, adapter_log.log, adapter_log.is_incremental) %}
         {#- where the log has taken in all that has landed, nothing waits -#}
         {% set found = dbt_cdc._fetch(dbt_cdc._waiting_sql(adapter_log, batch))

@@ -42,6 +42,7 @@ def test_whatever_the_connector_goes_through(shop, seed):
             rows_by_the_log(records, table)
     assert not shop.lacks(story.database)
     assert "waits" not in result.output
+    assert shop.run([]).success
     assert shop.is_balanced()
 
 
