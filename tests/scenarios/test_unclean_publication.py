@@ -177,3 +177,14 @@ def test_a_line_break_behind_an_lsn_or_a_value(make_project: Callable[..., Proje
     capturing.land(replace(record, lsn=record.lsn + "\n") for record in records)
     assert "CDC 22859" in capturing.project.dbt("run").output
     assert ids(capturing, "dbo_days_ct") == [1]
+
+
+def test_disable_table_that_dies_is_taken_up_again(make_project: Callable[..., Project]) -> None:
+    capturing, writer = Capture(make_project, [ITEMS, LINES], vars=PLAIN), Writer()
+    capturing.land(writer.insert("items", id=1, name="a"))
+    capturing.run()
+    arguments = {"source_schema": "dbo", "source_name": "items", "capture_instance": "dbo_items"}
+    with dying_at(lambda sql: "delete from" in sql and "captured_columns" in sql):
+        assert not operation(capturing, "disable_table", dry_run=False, **arguments).success
+    assert operation(capturing, "disable_table", dry_run=False, **arguments).success
+    assert list(high_ends(capturing)) == ["dbo_lines"]
