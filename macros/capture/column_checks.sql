@@ -52,6 +52,22 @@ end
 {% endmacro %}
 
 
+{#- Whether nothing could be made of what is there; a date or timestamp that is an infinity is nothing. -#}
+{% macro _is_lost(column, read, value) -%}
+    {%- if dbt_cdc._type_family(column.data_type) in ['date', 'timestamp'] -%}
+coalesce({{ dbt_cdc._is_infinite(value) }}, true) <> isnull({{ read }})
+    {%- else -%} isnull({{ value }}) <> isnull({{ read }})
+    {%- endif -%}
+{%- endmacro %}
+
+
+{#- Whether a date or timestamp is out of reach of any that is meant: PostgreSQL's infinities come as years from 290308
+    on. -#}
+{% macro _is_infinite(time) -%}
+abs(year({{ time }})) > 99999
+{%- endmacro %}
+
+
 {% macro _plain_misfits(column, read, value) %}
     {% set data_type = column.data_type | lower | trim %}
     {% set family = dbt_cdc._type_family(data_type) %}
@@ -71,7 +87,7 @@ end
         {% do misfits.append('isnan(' ~ value ~ ' - ' ~ value ~ ') and text rlike '
             ~ dbt_cdc._literal(dbt_cdc._key_pattern(column) ~ '[^"\\s]')) %}
     {% elif family in ['binary', 'date', 'timestamp', 'float'] %}
-        {% do misfits.append('isnull(' ~ value ~ ') <> isnull(' ~ read ~ ')') %}
+        {% do misfits.append(dbt_cdc._is_lost(column, read, value)) %}
         {% do misfits.append('length(' ~ read ~ ') % 4 <> 0' if family == 'binary' else 'not ' ~ read ~ ' rlike '
             ~ dbt_cdc._literal({
                 'date': '^[-+]?\\d{4,}-\\d+-\\d+([T ][0:.]+Z?)?\\z',

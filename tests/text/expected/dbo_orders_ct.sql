@@ -67,8 +67,8 @@ typed as (
         or not image.`amount` <=> value.`amount`
         or (has_run or image.`amount` = 0) and text
             rlike '"amount"\\s*:\\s*"?-?(\\d*[.]\\d{18}\\d*[1-9]|[\\d.]*[1-9][\\d.]*[eE]-)'
-        or isnull(value.`at`) <> isnull(image.`at`) or not image.`at` rlike '^[-+]?\\d{4,}-\\d+-\\d'
-            as is_misfit
+        or coalesce(abs(year(value.`at`)) > 99999, true) <> isnull(image.`at`)
+        or not image.`at` rlike '^[-+]?\\d{4,}-\\d+-\\d' as is_misfit
     from compared
     lateral view inline(case operation
         when 'INSERT' then array(struct(2, new as image, after_image as text))

@@ -90,10 +90,10 @@ typed as (
         or char_length(value.`column_2`) > 40 or not image.`column_4` <=> value.`column_4`
         or (has_run or image.`column_4` = 0) and text
             rlike '"column_4"\\s*:\\s*"?-?(\\d*[.]\\d{18}\\d*[1-9]|[\\d.]*[1-9][\\d.]*[eE]-)'
-        or isnull(value.`column_6`) <> isnull(image.`column_6`)
+        or coalesce(abs(year(value.`column_6`)) > 99999, true) <> isnull(image.`column_6`)
         or not image.`column_6` rlike '^[-+]?\\d{4,}-\\d+-\\d+([T ][0:.]+Z?)?\\z'
         or isnan(value.`column_7` - value.`column_7`) and text rlike '"column_7"\\s*:\\s*[^"\\s]'
-        or isnull(value.`column_8`) <> isnull(image.`column_8`)
+        or coalesce(abs(year(value.`column_8`)) > 99999, true) <> isnull(image.`column_8`)
         or not image.`column_8` rlike '^[-+]?\\d{4,}-\\d+-\\d'
         or isnull(value.`column_9`) <> isnull(image.`column_9`) or length(image.`column_9`) % 4 <> 0
             as is_misfit
