@@ -24,7 +24,9 @@ envelopes as (
         {%- endfor %}
         {{ dbt_cdc._debezium_before_image(before_images) | indent(8) }} as known_before,
         concat_ws(' ', known_before, after) as images,
-        {{ dbt_cdc._debezium_has_unavailable() }} as has_unavailable
+        {%- set placeholder = batch.get('placeholder') or '__debezium_unavailable_value' %}
+        {{ dbt_cdc._debezium_has_unavailable(placeholder) }} as has_unavailable,
+        {{ dbt_cdc._debezium_unavailable(placeholder) }} as unavailable
     from landed
 )
 {%- endmacro %}
