@@ -66,6 +66,8 @@ events as (
         {{ dbt_cdc._debezium_encodings() | indent(8) }} as encodings,
         case when op = 'r' then source.snapshot end as snapshot_mark,
         case when op = 'r' then {{ dbt_cdc._debezium_snapshot_row() }} end as snapshot_row,
+        case when op = 'r' then if(startswith(key, '{"schema"'), get_json_object(key, '$.payload'), key) end
+            as snapshot_key,
         xxhash64(source.lsn, op, source.schema, source.table, images) as content
     from envelopes
     where rand() < 1

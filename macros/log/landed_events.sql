@@ -53,7 +53,7 @@ from batch
         'copies': counted.taken - in_log + (counted.get('copies_in_log') or 0),
         'waiting': counted.get('waiting') or 0,
         'given_up': counted.get('given_up') or 0,
-        'later_snapshots': counted.get('later_snapshots') or 0,
+        'other_snapshots': counted.get('other_snapshots') or 0,
         'heartbeats': counted.heartbeats,
         'tombstones': counted.tombstones,
         'messages': counted.messages,
@@ -65,7 +65,7 @@ from batch
 {% macro _balance_text(balance) %}
     {% set parts = [] %}
     {% for name, what in {
-        'copies': 'copies', 'waiting': 'waiting', 'given_up': 'given up', 'later_snapshots': 'rows of later snapshots',
+        'copies': 'copies', 'waiting': 'waiting', 'given_up': 'given up', 'other_snapshots': 'rows of other snapshots',
         'heartbeats': 'heartbeats', 'tombstones': 'tombstones', 'messages': 'messages',
     }.items() if balance[name] %}
         {% do parts.append(balance[name] ~ ' ' ~ what) %}

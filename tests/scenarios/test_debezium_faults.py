@@ -24,7 +24,7 @@ MODEL = """{{ config(materialized='incremental', file_format='delta') }}
 SOURCE = "sources: [{name: kafka, schema: '{{ target.schema }}', tables: [{name: landed}]}]"
 
 FATES = (
-    "in_log", "copies", "waiting", "given_up", "later_snapshots", "heartbeats", "tombstones",
+    "in_log", "copies", "waiting", "given_up", "other_snapshots", "heartbeats", "tombstones",
     "messages",
 )  # fmt: skip
 
@@ -331,3 +331,109 @@ def test_transaction_ids_without_a_position(shop):
     result = shop.run(old)
     assert not result.success
     assert "its transaction id 501 has no LSN: read the source with Debezium 2" in result.output
+
+
+# --- snapshots after the first --------------------------------------------------------------------
+
+
+def missed(shop: Shop) -> tuple[Database, Connector, int]:
+    """A log that is captured; then changes that the connector never sends, and a snapshot."""
+    database, connector = shop.begin(1, 2, 3, 4)
+    connector.snapshot()
+    database.commit(updates(1), ("update", "t", row(4, "first"), row(5, "moved")))
+    connector.stream()
+    start = len(connector.sent)
+    assert shop.run(connector.sent).success
+    database.commit(
+        updates(2), ("insert", "t", row(7, "missed"), row(8, "missed")),
+        ("delete", "t", row(3, "first")),
+        ("insert", "bag", {"id": 0, "v": "same"}, {"id": 1, "v": "missed"}),
+    )  # fmt: skip
+    connector.snapshot()
+    database.commit(updates(1, old="new", new="after"))
+    connector.stream()
+    return database, connector, start
+
+
+def test_a_later_snapshot_with_the_same_rows(shop):
+    """In a batch of its own, cut in its middle, and beside a key change and equal rows."""
+    database, connector = shop.begin(1, 2, 3)
+    connector.snapshot()
+    database.commit(updates(1), ("update", "t", row(3, "first"), row(9, "moved")))
+    connector.stream()
+    assert shop.run(connector.sent).success
+    start = len(connector.sent)
+    connector.snapshot()
+    result = shop.run(connector.sent[start : start + 2])
+    assert result.success
+    assert "the snapshot:" in result.output and "its last row has not landed" in result.output
+    database.commit(updates(2))
+    connector.stream()
+    result = shop.run(connector.sent[start + 2 :])
+    assert result.success, result.output
+    assert "waits" not in result.output
+    assert shop.has(database) and shop.is_balanced()
+    assert shop.run(connector.sent[start : start + 3]).success
+    assert shop.run([], "--full-refresh").success
+    assert shop.has(database) and shop.is_balanced()
+
+
+@pytest.mark.parametrize("choice", ["take", "anew"])
+def test_a_later_snapshot_with_other_rows(shop, choice):
+    database, connector, start = missed(shop)
+    for batch in (connector.sent[start:], []):
+        result = shop.run(batch)
+        assert not result.success
+        assert (
+            "has other rows than the tables by the log: public.bag (2 missing in the log), public.t"
+            " (2 missing in the log, 1 other in the log, 1 in the log alone): changes were missed"
+        ) in result.output
+    chosen = ["--vars", f"{{cdc_later_snapshots: {choice}}}"]
+    assert shop.run([], *chosen).success
+    assert shop.has(database) and shop.is_balanced()
+    truncates = shop.project.table("log").where("operation = 'TRUNCATE'").count()
+    assert truncates == (2 if choice == "anew" else 0)
+    assert shop.run([]).success
+    assert shop.run([], "--full-refresh", *chosen).success
+    assert shop.has(database) and shop.is_balanced()
+
+
+def test_a_later_snapshot_that_is_given_up(shop):
+    database, connector, start = missed(shop)
+    result = shop.run(connector.sent[start:])
+    name = re.search(r'"(snapshot:[0-9]+)"', result.output)[1]
+    given_up = f'{{cdc_give_up_transactions: ["{name}"]}}'
+    assert shop.run([], "--vars", given_up).success
+    assert not shop.has(database)
+
+
+def test_a_table_that_a_later_snapshot_brings(shop):
+    """It is new to the connector: its rows are its first content."""
+    database, connector = shop.begin(1, 2)
+    connector.snapshot()
+    database.commit(updates(1))
+    connector.stream()
+    assert shop.run(connector.sent).success
+    start = len(connector.sent)
+    database.tables["new"] = []
+    database.keyed.add("new")
+    database.commit(("insert", "new", row(1, "a"), row(2, "b")))
+    connector.snapshot()
+    database.commit(("update", "new", row(1, "a"), row(1, "c")))
+    connector.stream()
+    result = shop.run(connector.sent[start:])
+    assert "public.new (2 missing in the log)" in result.output
+    assert shop.run([], "--vars", "{cdc_later_snapshots: take}").success
+    assert shop.has(database)
+
+
+def test_rows_of_a_later_snapshot_that_land_late(shop):
+    """The log is past the snapshot without them."""
+    _, connector, start = missed(shop)
+    taken = ["--vars", "{cdc_later_snapshots: take}"]
+    rest = connector.sent[start:]
+    assert shop.run([*rest[:1], *rest[2:]], *taken).success
+    result = shop.run(rest[1:2], *taken)
+    assert not result.success
+    assert "rows of the snapshot landed when the log was past it" in result.output
+    assert "public.t (1)" in result.output
