@@ -114,7 +114,7 @@ queue as (
             min(case when commit_number is null then first_position end) over (partition by fate order by place)
             < end_position, false
         ) as has_open_before,
-        max(struct(commit_number, end_position, coalesce(change_time, end_time) as commit_time)) over (
+        max(struct(commit_number, end_position, last_position, change_time)) over (
             partition by fate order by end_position rows between unbounded preceding and 1 preceding
         ) as before_it,
         coalesce(
@@ -163,12 +163,15 @@ emitted_transactions as (
                 {{ 'max(last_position) over ()' if batch.last_position is none
                     else batch.last_position }}
             ) as resume_position,
-            -- it landed wholly behind a commit of a higher LSN that is older: more than clocks and landing may differ
+            -- both landed in their order, this one wholly behind the other; its LSN is lower, and its time later by
+            -- more than clocks may differ
             max(case
                 when
                     before_it.commit_number > commit_number
+                    and before_it.end_position = before_it.last_position
                     and before_it.end_position < first_position
-                    and before_it.commit_time < coalesce(change_time, end_time) - interval '10' second
+                    and end_position = last_position
+                    and before_it.change_time < change_time - interval '10' second
                     then concat_ws(':', xid, commit_number)
             end) over () as gone_back,
             {{ dbt_cdc._debezium_balance() | indent(12) }} as balance

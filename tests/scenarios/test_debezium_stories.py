@@ -36,6 +36,9 @@ def test_whatever_the_connector_goes_through(shop, seed):
         result = shop.run(story.events[low:high])
         if "which has no key; the connector restarted behind them" in result.output:
             return  # nothing tells: said
+        if not result.success and high < len(story.events):
+            assert "event number" in result.output or "its END counts" in result.output
+            continue  # a restart of which one topic has landed more than another: nothing is lost
         assert result.success, result.output
         records = shop.project.table("log").collect()
         for table in story.database.tables:
