@@ -74,9 +74,9 @@ end
         {% do misfits.append('isnull(' ~ value ~ ') <> isnull(' ~ read ~ ')') %}
         {% do misfits.append('length(' ~ read ~ ') % 4 <> 0' if family == 'binary' else 'not ' ~ read ~ ' rlike '
             ~ dbt_cdc._literal({
-                'date': '^[-+]?\\d{4,}-\\d+-\\d+([T ][0:.]+Z?)?$',
+                'date': '^[-+]?\\d{4,}-\\d+-\\d+([T ][0:.]+Z?)?\\z',
                 'timestamp': '^[-+]?\\d{4,}-\\d+-\\d',
-                'float': '^([-+.0-9eE]+|-?Infinity|NaN)$',
+                'float': '^([-+.0-9eE]+|-?Infinity|NaN)\\z',
             }[family])) %}
         {% if family == 'float' %}
             {% do misfits.append('isnan(' ~ value ~ ' - ' ~ value ~ ') and ' ~ read ~ " rlike '\\\\d$'") %}

@@ -39,7 +39,7 @@ try_cast(concat({{ dbt_cdc._unscaled(dbt_cdc._unscaled_text(encoding, read), enc
         {#- Of up to `bytes` bytes, and no more than the number needs, so that equal texts are equal numbers. -#}
         {% set tests = ['not ' ~ dbt_cdc._unscaled_text(encoding, read)
             ~ " rlike '^(?=(.{4}){1," ~ ('2}$|.{11}=$' if encoding.bytes == 8 else '5}$|.{22}==$')
-            ~ ")(?!A[A-H](?!==$)|/[4-9+/])[\\\\w+/]+={0,2}$'"] %}
+            ~ ")(?!A[A-H](?!==$)|/[4-9+/])[\\\\w+/]+={0,2}\\\\z'"] %}
         {% if encoding.scale is none %}
             {% do tests.append(
                 'get_json_object(' ~ read ~ ", '$.scale') > " ~ dbt_cdc._type_size(data_type, 1)) %}

@@ -16,7 +16,7 @@
 {% macro _registered_state_sql(mapping=none) -%}
     select
         instances.*,
-        to_json(columns.columns) as columns,
+        to_json(coalesce(columns.columns, array())) as columns,
         to_json(coalesce(keys.columns, array())) as index_columns
     from {{ dbt_cdc._state_beside(mapping, 'change_tables') }} as instances
     left join (

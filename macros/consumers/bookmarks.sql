@@ -84,16 +84,16 @@
 {% macro _reopen_sql(table, consumer, marks, version) -%}
     {%- set modes, last_lsns, open_lsns = {}, {}, {} -%}
     {%- for mark in marks -%}
-        {%- set name = mark.capture_instance -%}
+        {%- set name = mark.capture_instance | lower -%}
         {%- do modes.update({name: dbt_cdc._literal(mark.mode)}) -%}
         {%- do last_lsns.update({name: dbt_cdc._literal(mark.last_lsn)}) -%}
         {%- do open_lsns.update({name: dbt_cdc._literal(mark.open_lsn)}) -%}
     {%- endfor -%}
     update {{ table }}
     set
-        mode = {{ dbt_cdc._case_of('capture_instance', modes) }},
-        last_lsn = {{ dbt_cdc._case_of('capture_instance', last_lsns) }},
-        open_lsn = {{ dbt_cdc._case_of('capture_instance', open_lsns) }},
+        mode = {{ dbt_cdc._case_of('lower(capture_instance)', modes) }},
+        last_lsn = {{ dbt_cdc._case_of('lower(capture_instance)', last_lsns) }},
+        open_lsn = {{ dbt_cdc._case_of('lower(capture_instance)', open_lsns) }},
         target_version = {{ version }}
     where {{ dbt_cdc._is_bookmark(consumer, modes) }}
 {%- endmacro %}
@@ -119,7 +119,8 @@
 
 
 {% macro _is_bookmark(consumer, names) -%}
-    consumer = {{ dbt_cdc._literal(consumer.name) }} and capture_instance in ({{ dbt_cdc._literals(names) }})
+    consumer = {{ dbt_cdc._literal(consumer.name) }}
+    and lower(capture_instance) in ({{ dbt_cdc._literals(names | map('lower')) }})
 {%- endmacro %}
 
 
@@ -131,10 +132,10 @@
     {% set times, open = {}, [] %}
     {% for consumer in consumers if consumer.is_open %}
         {% for name, window in consumer.windows.items() if window.bookmark_lsn %}
-            {% do times.update({window.instance.name: dbt_cdc._time_literal(
+            {% do times.update({window.instance.name | lower: dbt_cdc._time_literal(
                 consumer.intervals.get(name, {}).get('high_time'))}) %}
             {% do open.append('(' ~ dbt_cdc._literals(
-                [consumer.name, window.instance.name, window.bookmark_lsn]) ~ ')') %}
+                [consumer.name, window.instance.name | lower, window.bookmark_lsn]) ~ ')') %}
         {% endfor %}
     {% endfor %}
     {% do run_query(dbt_cdc._in_turn(dbt_cdc._move_bookmarks_sql(times, open))) if open %}
@@ -149,9 +150,9 @@
 update {{ dbt_cdc._state_relation('consumer_bookmarks') }}
 set
     last_lsn = open_lsn,
-    last_time = {{ dbt_cdc._case_of('capture_instance', times) }},
+    last_time = {{ dbt_cdc._case_of('lower(capture_instance)', times) }},
     open_lsn = null,
     accepts_loss = false,
     consumed_at = current_timestamp()
-where (consumer, capture_instance, open_lsn) in ({{ open | join(', ') }})
+where (consumer, lower(capture_instance), open_lsn) in ({{ open | join(', ') }})
 {%- endmacro %}

@@ -94,12 +94,12 @@
     select
         fields.name,
         schema_of_variant_agg(fields.value) as variant_type,
-        bool_and(text rlike '^\\d{4}-\\d{2}-\\d{2}$') as is_date,
+        bool_and(text rlike '^\\d{4}-\\d{2}-\\d{2}\\z') as is_date,
         bool_and(text rlike '^\\d{4}-\\d{2}-\\d{2}[T ]\\d{2}:\\d{2}:\\d{2}') as is_time,
         {%- if is_landed %}
         min(try_cast(text as decimal(38, 0))) as least,
         max(try_cast(text as decimal(38, 0))) as most,
-        bool_and(length(text) % 4 = 0 and text rlike '^[A-Za-z0-9+/]+={0,2}$') as is_base64,
+        bool_and(length(text) % 4 = 0 and text rlike '^[A-Za-z0-9+/]+={0,2}\\z') as is_base64,
         bool_or(endswith(text, '=')) as has_padding,
         -- a number in bytes has no more of them than it needs
         bool_and(hex(try_to_binary(text, 'base64')) rlike '^(?!00[0-7]|FF[89A-F]).{2,32}$') as is_number,

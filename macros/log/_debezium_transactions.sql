@@ -215,8 +215,8 @@ to_json(named_struct(
         when gone_back is not null
             then {{ dbt_cdc._raise_bad_record(
                 "concat('transaction ', gone_back)",
-                "'it landed behind a transaction that committed earlier, and at a higher LSN: LSNs of the source went'"
-                ~ "' back (a restored backup, a failover, a new cluster)'",
+                "'it landed behind a transaction that committed earlier, and at a higher LSN: LSNs of the source went"
+                ~ " back (a restored backup, a failover, a new cluster)'",
                 'nothing of this batch is in the log; give the events of the new beginning a log and a schema of '
                 ~ 'their own'
             ) }}

@@ -64,7 +64,7 @@
     {%- set last = '0x' ~ ('F' if step == 1 else '0') * 20 -%}
     case
         when lsn is null then null
-        when not lsn rlike '^0[xX][0-9a-fA-F]{20}$' then raise_error(concat(
+        when not lsn rlike '(?i){{ dbt_cdc._lsn_pattern() }}' then raise_error(concat(
             'CDC 313: {{ name }}: \'', lsn,
             {{ dbt_cdc._literal("' is not an LSN" ~ dbt_cdc._advice('give 0x and 20 hexadecimal digits')) }}))
         when upper(lsn) = upper('{{ last }}') then raise_error({{ dbt_cdc._literal(

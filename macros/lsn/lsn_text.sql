@@ -3,8 +3,9 @@
 {% endmacro %}
 
 
+{#- In Java `$` is also before a line break at the end. -#}
 {% macro _lsn_pattern() %}
-    {% do return('^0x[0-9A-F]{20}$') %}
+    {% do return('(?s)^0x[0-9A-F]{20}(?!.)') %}
 {% endmacro %}
 
 
@@ -28,7 +29,7 @@
 {#- The same inside a statement: NULL for what is no LSN. -#}
 {% macro _normalized_lsn_sql(expression) -%}
     case
-        when {{ expression }} rlike '^0[xX][0-9a-fA-F]{20}$'
+        when {{ expression }} rlike '(?i){{ dbt_cdc._lsn_pattern() }}'
             then concat('0x', upper(substr({{ expression }}, 3)))
     end
 {%- endmacro %}

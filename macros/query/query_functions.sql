@@ -108,7 +108,7 @@
     from {{ dbt_cdc._state_relation('lsn_time_mapping') }} as mapping
     inner join {{ dbt_cdc._validity_intervals() }} as intervals
         on
-            intervals.capture_instance = {{ dbt_cdc._literal(window.capture_instance) }}
+            lower(intervals.capture_instance) = {{ dbt_cdc._literal(window.capture_instance | lower) }}
             and mapping.start_lsn >= intervals.low_end
             and mapping.start_lsn <= intervals.high_end
     where

@@ -9,7 +9,7 @@
     {%- else -%}
     {{ dbt_cdc._validity_intervals(window.mapping) }}
     where
-        capture_instance = {{ dbt_cdc._literal(window.capture_instance) }}
+        lower(capture_instance) = {{ dbt_cdc._literal(window.capture_instance | lower) }}
         and case
             when high_end is null then raise_error({{ dbt_cdc._literal(
                 dbt_cdc._unpublished_text(window.capture_instance)) }})

@@ -45,4 +45,4 @@ left join waiting
         bookmarks.consumer = waiting.consumer
         and bookmarks.capture_instance = waiting.capture_instance
 left join {{ ref('change_tables') }} as instances
-    on bookmarks.capture_instance = instances.capture_instance
+    on lower(bookmarks.capture_instance) = lower(instances.capture_instance)

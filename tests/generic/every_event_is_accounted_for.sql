@@ -1,4 +1,4 @@
-{#- On landed_events: batches whose events are not all in the log, copies, waiting or passed
+{#- On event_balances: batches whose events are not all in the log, copies, waiting or passed
     over. -#}
 {% test every_event_is_accounted_for(model) %}
 with balances as (
@@ -6,7 +6,7 @@ with balances as (
         *,
         in_log + copies + waiting + given_up + other_snapshots
         + heartbeats + tombstones + messages as accounted_for
-    from {{ dbt_cdc._landed_events(model) }}
+    from {{ dbt_cdc._event_balances(model) }}
 )
 
 select *

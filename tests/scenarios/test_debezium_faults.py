@@ -67,7 +67,7 @@ class Shop:
 
     def is_balanced(self) -> bool:
         """Whether the balances add up, and reach up to the last event but for what waits."""
-        balances = self.project.sql("select * from {schema}.landed_events order by last_position")
+        balances = self.project.sql("select * from {schema}.event_balances order by last_position")
         return bool(balances) and all(
             b.landed == sum(b[fate] for fate in FATES) and min(b.in_log, b.copies) >= 0
             for b in balances

@@ -27,7 +27,13 @@ def cuts(rng: random.Random, length: int, batches: int) -> list[tuple[int, int]]
     return list(pairwise([0, *borders, length]))
 
 
-@pytest.mark.parametrize("seed", range(10))
+def seeds(quick: int, all_of_them: int) -> list[object]:
+    """Seeds of stories; `make test-soak` has all of them."""
+    more = [pytest.param(n, marks=pytest.mark.soak) for n in range(quick, all_of_them)]
+    return [*range(quick), *more]
+
+
+@pytest.mark.parametrize("seed", seeds(4, 40))
 def test_whatever_the_connector_goes_through(shop, seed):
     """Restarts, events that come again, topics that lag, batches cut anywhere: always the truth."""
     story, rng = stories.clean(seed, 20), random.Random(seed)
@@ -49,7 +55,7 @@ def test_whatever_the_connector_goes_through(shop, seed):
     assert shop.is_balanced()
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", seeds(16, 160))
 def test_whatever_goes_wrong_is_said(shop, seed):
     """A lost or late event, LSNs that go back, another database: an error, or what waits."""
     fault, story = stories.faulty(seed)

@@ -27,8 +27,8 @@ STATE = {
     "observed_columns",
     "index_columns",
     "consumer_bookmarks",
+    "event_balances",
     "job_requests",
-    "landed_events",
     "lsn_time_mapping",
     "mschange_tracking_history",
     "syscommittab",
@@ -120,7 +120,7 @@ def test_the_example_leaves_models_of_the_same_names_alone(
         project.write(f"seeds/{path.name}", path.read_text(encoding="utf-8"))
     listed = project.ok("ls", "--resource-type", "test", "--output", "name").printed.split()
     assert listed == [
-        "dbt_cdc_every_event_is_accounted_for_landed_events_",
+        "dbt_cdc_every_event_is_accounted_for_event_balances_",
         "dbt_cdc_last_scan_succeeded_dm_cdc_log_scan_sessions_",
         "dbt_cdc_no_waiting_transactions_waiting_transactions_",
     ]

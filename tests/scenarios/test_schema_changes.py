@@ -493,12 +493,13 @@ def test_changes_across_the_hand_over(story: Story) -> None:
     key = lambda row: (row["__$start_lsn"], row["__$seqval"], row["__$operation"])  # noqa: E731
     assert sorted(map(tuple, whole)) == sorted(map(tuple, old + new))
     assert [(row["id"], row["qty"]) for row in sorted(whole, key=key)] == [
-        (12, "12"), (13, "13"), (14, "many"), (15, "more"), (15, "more"), (15, "more"),
+        (11, "11"), (12, "12"), (13, "13"), (14, "many"), (15, "more"), (15, "more"),
+        (15, "more"),
     ]  # fmt: skip
     assert list(whole[0].asDict())[4:] == ["id", "qty", "region", "customer", "amount"]
     masks = {row["id"]: row["__$update_mask"] for row in whole if row["__$operation"] == 2}
     # of v2's 0x1F (id, customer, amount, qty, region) and v3's 0x07
-    assert masks == {12: "0x1F", 13: "0x1F", 14: "0x07", 15: "0x07"}
+    assert masks == {11: "0x1F", 12: "0x1F", 13: "0x1F", 14: "0x07", 15: "0x07"}
     assert {row["__$update_mask"] for row in whole if row["__$operation"] == 4} == {"0x04"}
 
 

@@ -206,3 +206,25 @@ def test_a_beginning_where_nothing_is_left(capturing: Capture) -> None:
     capturing.run()
     assert (ids(capturing, "items"), ids(capturing, "feed")) == ([2], [2])
     assert ids(capturing, "loaded") == [2, 8]
+
+
+def test_an_instance_in_another_letter_case(capturing: Capture) -> None:
+    """Its bookmarks and its ends are those that it had."""
+    writer = Writer()
+    capturing.project.write("models/feed.sql", FEED)
+    capturing.land(writer.insert("items", id=1, name="a"))
+    capturing.run()
+    other = CaptureInstance("dbo", "items", "DBO_Items", ITEMS.columns, ("id",))
+    capturing.project.write("models/instances.yml", instance_yaml([other, LINES]))
+    for number in (2, 3):
+        capturing.land(writer.insert("items", id=number, name="a"))
+        capturing.run()
+    assert ids(capturing, "feed") == [1, 2, 3]
+    marks = capturing.sql("select last_lsn, open_lsn from {schema}.consumer_bookmarks")
+    assert [tuple(mark) for mark in marks] == [(writer.last, None)]
+    window = f"'dbo_items', '{writer.last}', '0x{'F' * 20}'"
+    table = "{{ config(materialized='table') }}\n"
+    beyond = f"{table}select * from {{{{ dbt_cdc.get_all_changes({window}) }}}}"
+    capturing.project.write("models/beyond.sql", beyond)
+    result = capturing.project.dbt("run", "--select", "beyond")
+    assert "is above the high end" in result.output

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -161,3 +162,29 @@ def test_a_window_that_is_partly_published(make_project: Callable[..., Project],
     assert not twice(capturing)
     assert high_ends(capturing) == {"dbo_items": last, "dbo_lines": last}
     assert ids(capturing, "dbo_items_ct")[-1:] == [3]
+
+
+def test_a_line_break_behind_an_lsn_or_a_value(make_project: Callable[..., Project]) -> None:
+    """It is a bad record, not a transaction whose changes nobody finds."""
+    days = CaptureInstance("dbo", "days", "dbo_days", (("id", "int"), ("day", "date")), ("id",))
+    capturing, writer = Capture(make_project, [days], vars=PLAIN), Writer()
+    records = writer.insert("days", id=1, day="2024-05-01\n")
+    capturing.land(records)
+    assert "CDC 22859" in capturing.project.dbt("run").messages["dbo_days_ct"].message
+    capturing.amend(records[1].lsn, after_image='{"id": 1, "day": "2024-05-01"}')
+    capturing.run()
+    records = writer.insert("days", id=2, day="2024-05-02")
+    capturing.land(replace(record, lsn=record.lsn + "\n") for record in records)
+    assert "CDC 22859" in capturing.project.dbt("run").output
+    assert ids(capturing, "dbo_days_ct") == [1]
+
+
+def test_disable_table_that_dies_is_taken_up_again(make_project: Callable[..., Project]) -> None:
+    capturing, writer = Capture(make_project, [ITEMS, LINES], vars=PLAIN), Writer()
+    capturing.land(writer.insert("items", id=1, name="a"))
+    capturing.run()
+    arguments = {"source_schema": "dbo", "source_name": "items", "capture_instance": "dbo_items"}
+    with dying_at(lambda sql: "delete from" in sql and "captured_columns" in sql):
+        assert not operation(capturing, "disable_table", dry_run=False, **arguments).success
+    assert operation(capturing, "disable_table", dry_run=False, **arguments).success
+    assert list(high_ends(capturing)) == ["dbo_lines"]

@@ -56,7 +56,7 @@ select * from (
             cast(null as timestamp)
         from schema_of_target.validity_intervals
         where
-            capture_instance = 'dbo_orders'
+            lower(capture_instance) = 'dbo_orders'
             and case
                 when high_end is null then raise_error('CDC 313: nothing is published yet for capture instance dbo_orders: dbt run --select +lsn_time_mapping captures and publishes, once the log holds a commit (dbt_cdc/docs/errors.md)')
                 when '0x00000000000000000001' < low_end then raise_error(concat(

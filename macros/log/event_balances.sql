@@ -2,14 +2,14 @@
     log's COMMITs tell it, as the statement that wrote them has counted; what has landed, and what the log has, is
     counted again. -#}
 
-{#- Part of the on-run-end hook: a row in landed_events for the batch that this command has put into the log. -#}
+{#- Part of the on-run-end hook: a row in event_balances for the batch that this command has put into the log. -#}
 {% macro _record_balance(adapter_log) %}
     {% set found = dbt_cdc._fetch(dbt_cdc._balance_sql(adapter_log))[0] %}
     {% if found.balance %}
         {% set balance = dbt_cdc._balance(found) %}
         {% do dbt_cdc._ensure_state_tables() %}
         {% do run_query(
-            'insert into ' ~ dbt_cdc._state_relation('landed_events') ~ " select current_timestamp(), '" ~ invocation_id
+            'insert into ' ~ dbt_cdc._state_relation('event_balances') ~ " select current_timestamp(), '" ~ invocation_id
             ~ "', " ~ balance.values() | join(', ')
         ) %}
         {% do dbt_cdc._log_line(dbt_cdc._balance_text(balance))
@@ -41,7 +41,7 @@ from batch
 {%- endmacro %}
 
 
-{#- The columns of landed_events from first_position on. -#}
+{#- The columns of event_balances from first_position on. -#}
 {% macro _balance(found) %}
     {% set counted = fromjson(found.balance) %}
     {% set in_log = found.logged_events + counted.begins %}
@@ -77,13 +77,13 @@ from batch
 
 
 {#- The table of balances, or none. -#}
-{% macro _landed_events(relation) -%}
-    {%- if dbt_cdc._has_state('landed_events') -%}
+{% macro _event_balances(relation) -%}
+    {%- if dbt_cdc._has_state('event_balances') -%}
         {{ relation }}
     {%- else -%}
         (
             select
-                {%- for column in (graph.nodes['model.dbt_cdc.landed_events'].columns.values() if execute else []) %}
+                {%- for column in (graph.nodes['model.dbt_cdc.event_balances'].columns.values() if execute else []) %}
                 cast(null as {{ column.data_type }}) as {{ column.name }}{{ ',' if not loop.last }}
                 {%- endfor %}
             where false
