@@ -117,14 +117,19 @@ limit 1
 {%- endmacro %}
 
 
-{#- Whether events hold rows of several snapshots, where nothing else is known of them: by their text, which costs less
-    than to parse them. -#}
+{#- Whether events hold rows of a snapshot after the first, where nothing else is known of them: of several snapshots, or
+    behind a commit. -#}
 {% macro _debezium_has_snapshots(events) -%}
-select coalesce(min(wal) < max(wal), false) as has_later_rows
+select coalesce(min(snapshot_wal) < max(snapshot_wal) or min(commit_wal) <= max(snapshot_wal), false) as has_later_rows
 from (
-    select try_cast(regexp_extract(value, '"lsn"\\s*:\\s*"?([0-9]+)', 1) as bigint) as wal
+    select
+        case when value rlike '"op"\\s*:\\s*"r"' then try_cast(coalesce(
+            get_json_object(value, '$.source.lsn'), get_json_object(value, '$.payload.source.lsn')
+        ) as bigint) end as snapshot_wal,
+        case when value rlike '"status"\\s*:\\s*"END"' then try_cast(split_part(coalesce(
+            get_json_object(value, '$.id'), get_json_object(value, '$.payload.id')
+        ), ':', 2) as bigint) end as commit_wal
     from {{ events }}
-    where value rlike '"op"\\s*:\\s*"r"'
 )
 {%- endmacro %}
 

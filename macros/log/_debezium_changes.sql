@@ -40,7 +40,8 @@ known_and_new_events as (
         {%- for name in ['has_key', 'has_old_key', 'has_new_key'] %}
         false as {{ name }},
         {%- endfor %}
-        {%- for name in ['before', 'after', 'encodings', 'snapshot_mark', 'snapshot_row', 'snapshot_key', 'content'] %}
+        {%- for name in ['before', 'after', 'encodings', 'snapshot_mark', 'snapshot_row']
+            + (['snapshot_key'] if batch.has_later_rows else []) + ['content'] %}
         null as {{ name }}{{ ',' if not loop.last }}
         {%- endfor %}
     from {{ batch.log }}

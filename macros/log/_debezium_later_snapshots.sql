@@ -53,7 +53,9 @@ with {{ dbt_cdc._debezium_events(events, batch, before_images) }},
 
 {{ dbt_cdc._debezium_records(batch) }},
 
-{{ dbt_cdc._debezium_differences(batch) }}
+{{ dbt_cdc._debezium_later_rows(batch) }},
+
+{{ dbt_cdc._debezium_differences() }}
 
 select
     concat('snapshot:', commit_number) as name,
@@ -69,18 +71,27 @@ order by commit_number, source_schema, source_name
 {%- endmacro %}
 
 
-{#- CTE `differences`: what makes each table by the log at a later snapshot's LSN that snapshot: (commit_number,
-    operation, source_schema, source_name, before, after, encodings, position). Rows are told apart by the message key;
-    without one they are counted. A column that the log's image lacks is no difference. -#}
-{% macro _debezium_differences(batch) -%}
+{#- CTEs `logged`, the log's records with those of this batch, `later_rows`, the rows of later snapshots, each once, and
+    `later_tables`, of whose tables the log has records before (`is_known`). -#}
+{% macro _debezium_later_rows(batch) -%}
+logged as (
+    {%- for relation in ['records'] + ([batch.log] if batch.is_incremental else []) %}
+    select lsn, operation, source_schema, source_name, before_image, after_image, encodings, position
+    from {{ relation }}
+    where source_name is not null
+    {{- '\n    union all' if not loop.last }}
+    {%- endfor %}
+),
+
 later_rows as (
     select
         *,
-        from_json(after, 'map<string,string>') as image
+        concat('0x', lpad(hex(commit_number), 14, '0'), '000000') as snapshot_lsn,
+        from_json(after, 'map<string,string>') as image,
+        json_object_keys(snapshot_key) as key_columns
     from (
         select
             owned.*,
-            json_object_keys(snapshot_key) as key_columns,
             row_number() over (partition by owned.commit_number, snapshot_row order by position) as copy_number
         from owned
         inner join emitted_transactions
@@ -92,86 +103,86 @@ later_rows as (
     where copy_number = 1
 ),
 
--- a message key that two rows share is no key
 later_tables as (
     select
-        commit_number,
-        source_schema,
-        source_name,
-        if(count(*) = count(distinct snapshot_key), max(key_columns), null) as key_columns
-    from later_rows
-    group by commit_number, source_schema, source_name
-),
+        snapshots.*,
+        coalesce(first_lsn < snapshot_lsn, false) as is_known
+    from (
+        select
+            commit_number,
+            snapshot_lsn,
+            source_schema,
+            source_name,
+            min(position) as first_position,
+            -- a message key that two rows share is no key
+            if(count(*) = count(distinct snapshot_key), max(key_columns), null) as key_columns
+        from later_rows
+        group by commit_number, snapshot_lsn, source_schema, source_name
+    ) as snapshots
+    left join (
+        select
+            source_schema,
+            source_name,
+            min(lsn) as first_lsn
+        from logged
+        group by source_schema, source_name
+    ) using (source_schema, source_name)
+)
+{%- endmacro %}
 
-changed as (
-    select lsn, operation, source_schema, source_name, before_image, after_image, encodings
-    from first_records
-    {%- if batch.is_incremental %}
-    union all
-    select lsn, operation, source_schema, source_name, before_image, after_image, encodings
-    from {{ batch.log }}
-    {%- endif %}
-),
 
--- each record takes its before image away and brings its after image
+{#- CTE `differences`: what makes each known table by the log at a later snapshot's LSN that snapshot: (commit_number,
+    operation, source_schema, source_name, before, after, encodings, position). Rows are told apart by the message key;
+    without one they are counted. A column that the log's image lacks is no difference. -#}
+{% macro _debezium_differences() -%}
+-- each record takes its before image away and brings its after image; without a key a row is its image
 steps as (
     select
-        later_tables.*,
-        lsn,
-        encodings,
-        step.*,
-        from_json(step.image_text, 'map<string,string>') as image
-    from changed
-    inner join later_tables using (source_schema, source_name)
-    lateral view explode(array(
-        named_struct('brings', false, 'image_text', before_image),
-        named_struct('brings', true, 'image_text', after_image)
-    )) exploded as step
-    where
-        lsn < concat('0x', lpad(hex(commit_number), 14, '0'), '000000')
-        and step.image_text is not null
+        *,
+        sum(rows) over (
+            partition by commit_number, source_schema, source_name, row_key order by lsn, rows
+        ) as rows_since
+    from (
+        select
+            later_tables.*,
+            lsn,
+            encodings,
+            position > first_position as is_beside,
+            step.*,
+            from_json(step.image_text, 'map<string,string>') as image,
+            if(key_columns is null, array(image_text), transform(key_columns, name -> image[name])) as row_key,
+            max(case when operation = 'TRUNCATE' then lsn end) over (
+                partition by commit_number, source_schema, source_name
+            ) as truncate_lsn
+        from logged
+        inner join later_tables using (source_schema, source_name)
+        lateral view explode(array(
+            named_struct(
+                'rows', -1,
+                'image_text', coalesce(before_image, case when operation = 'UPDATE' then after_image end)
+            ),
+            named_struct('rows', 1, 'image_text', after_image)
+        )) exploded as step
+        where is_known and lsn < snapshot_lsn
+    )
+    where image_text is not null and coalesce(lsn > truncate_lsn, true)
 ),
 
-last_truncates as (
-    select
-        commit_number,
-        source_schema,
-        source_name,
-        max(lsn) as truncate_lsn
-    from changed
-    inner join later_tables using (source_schema, source_name)
-    where
-        operation = 'TRUNCATE'
-        and lsn < concat('0x', lpad(hex(commit_number), 14, '0'), '000000')
-    group by commit_number, source_schema, source_name
-),
-
-identified as (
-    select
-        steps.* except (key_columns),
-        -- without a key a row is its image
-        if(key_columns is null, array(image_text), transform(key_columns, name -> image[name])) as row_key,
-        key_columns is not null as has_key
-    from steps
-    left join last_truncates using (commit_number, source_schema, source_name)
-    where coalesce(lsn > truncate_lsn, true)
-),
-
+-- what is gone that never came was there before the log began
 by_the_log as (
     select
         commit_number,
         source_schema,
         source_name,
         row_key,
-        has_key,
-        max_by(image_text, struct(lsn, brings)) as image_text,
-        max_by(image, struct(lsn, brings)) as image,
-        max_by(encodings, struct(lsn, brings)) as logged_encodings,
-        if(
-            has_key, if(max_by(brings, struct(lsn, brings)), 1, 0), sum(if(brings, 1, -1))
-        ) as row_count
-    from identified
-    group by commit_number, source_schema, source_name, row_key, has_key
+        max_by(image_text, case when rows > 0 then lsn end) as image_text,
+        max_by(image, case when rows > 0 then lsn end) as image,
+        max_by(encodings, lsn) as logged_encodings,
+        sum(rows) - least(min(rows_since), 0) as logged_count,
+        coalesce(sum(case when is_beside then rows end), 0) as beside_count,
+        max_by(is_beside, lsn) and max(key_columns) is not null as is_newer
+    from steps
+    group by commit_number, source_schema, source_name, row_key
 ),
 
 by_the_snapshot as (
@@ -190,78 +201,85 @@ by_the_snapshot as (
         count(*) as snapshot_count
     from later_rows
     inner join later_tables using (commit_number, source_schema, source_name)
+    where is_known
     group by 1, 2, 3, 4
 ),
 
+-- of a transaction at a lower LSN whose event comes behind the snapshot's rows nothing tells whether they have seen it:
+-- what it says of a key counts, and of rows without a key either count
 compared as (
     select
-        commit_number,
-        source_schema,
-        source_name,
-        image_text as before,
-        after,
+        * except (encodings, logged_encodings),
         coalesce(encodings, logged_encodings) as encodings,
-        position,
-        coalesce(row_count, 0) as row_count,
-        coalesce(snapshot_count, 0) as snapshot_count,
-        exists(map_keys(image), name -> not image[name] <=> snapshot_image[name]) as is_other
+        if(
+            coalesce(snapshot_count, 0) between logged_count - greatest(beside_count, 0)
+            and logged_count - least(beside_count, 0),
+            0, coalesce(snapshot_count, 0) - coalesce(logged_count, 0)
+        ) as more,
+        logged_count = 1 and snapshot_count = 1 and exists(
+            map_keys(image), name -> not image[name] <=> snapshot_image[name]
+        ) as is_other
     from by_the_log
     full outer join by_the_snapshot using (commit_number, source_schema, source_name, row_key)
+    where not coalesce(is_newer, false)
 ),
 
 differences as (
     select
         commit_number,
+        case when more < 0 then 'DELETE' when more > 0 then 'INSERT' else 'UPDATE' end as operation,
         source_schema,
         source_name,
-        difference.*,
+        case when more <= 0 then image_text end as before,
+        case when more >= 0 then after end as after,
         encodings,
         position
     from compared
-    lateral view explode(case
-        when row_count > snapshot_count
-            then array_repeat(named_struct('operation', 'DELETE', 'before', before, 'after', cast(null as string)),
-                cast(row_count - snapshot_count as int))
-        when row_count < snapshot_count
-            then array_repeat(named_struct('operation', 'INSERT', 'before', cast(null as string), 'after', after),
-                cast(snapshot_count - row_count as int))
-        when row_count = 1 and is_other
-            then array(named_struct('operation', 'UPDATE', 'before', before, 'after', after))
-    end) exploded as difference
+    lateral view explode(sequence(1, greatest(abs(more), 1))) numbers as number
+    where more <> 0 or is_other
 )
 {%- endmacro %}
 
 
-{#- CTE `records`: those of the transactions, and a transaction for each later snapshot, of the differences or of all its
-    rows behind a TRUNCATE. Of a snapshot that is compared only BEGIN and COMMIT are left: then it counts as read. -#}
+{#- CTE `records_and_snapshots`: the records, and a transaction for each later snapshot. It brings the rows of tables
+    that are new to the log; of the others nothing, the differences, or all rows behind a TRUNCATE. BEGIN and COMMIT
+    always are there: then the snapshot counts as read. -#}
 {% macro _debezium_later_records(batch) -%}
 {%- set choice = dbt_cdc._debezium_later_snapshots_choice() -%}
-{{ dbt_cdc._debezium_differences(batch) }},
+{{ dbt_cdc._debezium_later_rows(batch) }},
 
+{% if choice == 'take' -%}
+{{ dbt_cdc._debezium_differences() }},
+
+{% endif -%}
 later_changes as (
-    {%- if choice == 'anew' %}
     select
         commit_number,
-        'TRUNCATE' as operation,
+        'INSERT' as operation,
         source_schema,
         source_name,
-        cast(null as string) as before,
-        cast(null as string) as after,
-        cast(null as string) as encodings,
-        min(position) as position,
-        0 as step
+        null as before,
+        after,
+        encodings,
+        position,
+        2 as step
     from later_rows
-    group by commit_number, source_schema, source_name
+    inner join later_tables using (commit_number, source_schema, source_name)
+    {{ 'where not is_known' if choice != 'anew' }}
+    {%- if choice == 'anew' %}
     union all
-    select commit_number, 'INSERT', source_schema, source_name, null, after, encodings, position, 1
-    from later_rows
-    {%- else %}
-    select
-        *,
-        if(operation = 'DELETE', 0, 1) as step
+    select commit_number, 'TRUNCATE', source_schema, source_name, null, null, null, 0, 1
+    from later_tables
+    where is_known
+    {%- elif choice == 'take' %}
+    union all
+    select *, if(operation = 'DELETE', 1, 2)
     from differences
-    {{- '\n    where false' if choice == 'compare' }}
     {%- endif %}
+    union all
+    select commit_number, explode(array('BEGIN', 'COMMIT')), null, null, null, null, null, last_position, null
+    from emitted_transactions
+    where is_later
 ),
 
 later_operations as (
@@ -269,25 +287,25 @@ later_operations as (
         *,
         row_number() over (
             partition by commit_number
-            order by step, source_schema, source_name, position, before, after
+            order by
+                case operation when 'BEGIN' then 0 when 'COMMIT' then 3 else step end,
+                source_schema, source_name, position, before, after
         ) as ordinal
-    from (
-        select * from later_changes
-        union all
-        select commit_number, 'BEGIN', null, null, null, null, null, first_position, -1
-        from emitted_transactions
-        where is_later
-        union all
-        select commit_number, 'COMMIT', null, null, null, null, null, last_position, 2
-        from emitted_transactions
-        where is_later
-    )
+    from later_changes
 ),
 
-later_records as (
+records_and_snapshots as (
+    select * from records
+    union all
     select
         case
             when operation = 'COMMIT' then concat('0x', lpad(hex(commit_number), 14, '0'), '000000')
+            when ordinal div {{ 2 ** 24 }} >= commit_number - previous_commit
+                then {{ dbt_cdc._raise_bad_record(
+                    "concat('snapshot:', commit_number)",
+                    "'it brings more rows than there is room for between its LSN and the commit before'",
+                    'take the snapshot in parts, of some of its tables each, or begin a log of its own with it'
+                ) | indent(16) }}
             else concat(
                 '0x', lpad(hex(previous_commit + ordinal div {{ 2 ** 24 }}), 14, '0'),
                 lpad(hex(ordinal % {{ 2 ** 24 }}), 6, '0')
@@ -312,11 +330,5 @@ later_records as (
         resume_position
     from later_operations
     inner join emitted_transactions using (commit_number)
-),
-
-records as (
-    select * from first_records
-    union all
-    select * from later_records
 )
 {%- endmacro %}

@@ -37,7 +37,7 @@ placed as (
     from operations
 ),
 
-{{ 'first_records' if batch.has_later_rows else 'records' }} as (
+records as (
     select
         concat('0x', lpad(hex(high), 14, '0'), lpad(hex(low), 6, '0')) as lsn,
         xid as tran_id,
@@ -63,8 +63,4 @@ placed as (
         resume_position
     from placed
 )
-{%- if batch.has_later_rows %},
-
-{{ dbt_cdc._debezium_later_records(batch) }}
-{%- endif %}
 {%- endmacro %}

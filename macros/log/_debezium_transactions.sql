@@ -63,17 +63,27 @@ transactions as (
 attempts as (
     select
         *,
-        -- of several attempts at the first snapshot counts the first complete one, else the last
+        -- of several attempts at the first snapshot counts the first complete one, else the last; behind a commit
+        -- there is none
         case when xid = 'snapshot' then
             {%- if batch.snapshot_wal is not none %} {{ batch.snapshot_wal }}
             {%- else %} coalesce(
-                min_by(first_wal, case when has_last_row then first_position end) over (partition by xid),
-                max(first_wal) over (partition by xid)
+                min_by(first_wal, case when is_first and has_last_row then first_position end) over (partition by xid),
+                max(case when is_first then first_wal end) over (partition by xid),
+                -1
             )
             {%- endif %}
         end as snapshot_wal,
         max(first_wal) over (partition by xid) as last_attempt
-    from transactions
+    from
+    {%- if batch.snapshot_wal is not none %} transactions
+    {%- else %} (
+        select
+            *,
+            coalesce(first_wal < min(case when xid <> 'snapshot' then commit_number end) over (), true) as is_first
+        from transactions
+    )
+    {%- endif %}
 ),
 
 told as (
@@ -92,9 +102,9 @@ told as (
             when
                 first_wal < snapshot_wal
                 or (first_wal > snapshot_wal and first_wal < last_attempt and not has_last_row)
-                then 'other snapshot'
+                then 'later snapshot'
             when if(first_wal = snapshot_wal, {{ snapshot_commit }}, commit_number) <= {{ batch.last_commit }}
-                then if(xid = 'snapshot', 'other snapshot', 'in the log')
+                then if(xid = 'snapshot', 'later snapshot', 'in the log')
             else 'new'
         end as fate
     from attempts
@@ -104,10 +114,11 @@ queue as (
     select
         *,
         case
+            -- behind a later snapshot come first the transactions that it may have seen
+            when is_later then coalesce(max(case when xid <> 'snapshot' then place end) over (partition by fate)
+                > commit_number, false)
             when xid = 'snapshot'
-                then has_last_row or coalesce(max(
-                    case when xid <> 'snapshot' then place end
-                ) over (partition by fate) >= if(is_later, commit_number, 0), false)
+                then has_last_row or max(xid not in ('snapshot', '')) over (partition by fate)
             else commit_number is not null and landed_events >= event_count
         end as is_complete,
         coalesce(
@@ -192,8 +203,8 @@ to_json(named_struct(
     'copies_in_log', sum(case when fate = 'in the log' then landed_rows end) over (),
     'waiting', sum(case when fate = 'new' and not is_emitted then landed_rows end) over (),
     'given_up', sum(case when fate = 'given up' then landed_rows end) over (),
-    'other_snapshots', sum(
-        case when fate = 'other snapshot' or (is_emitted and is_later) then landed_rows end
+    'later_snapshots', sum(
+        case when fate = 'later snapshot' or (is_emitted and is_later) then landed_rows end
     ) over (),
     'heartbeats', sum(heartbeats) over (),
     'tombstones', sum(tombstones) over (),

@@ -23,8 +23,12 @@ with {{ dbt_cdc._debezium_events(events, batch, before_images or {}) }},
 {{ dbt_cdc._debezium_changes() }},
 
 {{ dbt_cdc._debezium_records(batch) }}
+{%- if batch.has_later_rows %},
 
-select * from records
+{{ dbt_cdc._debezium_later_records(batch) }}
+{%- endif %}
+
+select * from {{ 'records_and_snapshots' if batch.has_later_rows else 'records' }}
 {%- if batch.is_incremental %}
 -- Delta checks an append that reads its target: of two runs at the same time one appends
 where not exists (

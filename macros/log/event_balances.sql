@@ -21,7 +21,9 @@
 {% macro _balance_sql(adapter_log) -%}
 with batch as (
     select
-        coalesce(sum(events), 0) + count_if(tran_id = 'snapshot' and operation = 'INSERT') as logged_events,
+        coalesce(sum(events), 0) + count_if(
+            operation = 'INSERT' and lsn < '{{ dbt_cdc._debezium_lsn(dbt_cdc._debezium_snapshot_commit()) }}'
+        ) as logged_events,
         max_by(balance, lsn) as balance
     from {{ adapter_log.log }}
     where lsn > '{{ adapter_log.previous_lsn }}'
@@ -53,7 +55,7 @@ from batch
         'copies': counted.taken - in_log + (counted.get('copies_in_log') or 0),
         'waiting': counted.get('waiting') or 0,
         'given_up': counted.get('given_up') or 0,
-        'other_snapshots': counted.get('other_snapshots') or 0,
+        'later_snapshots': counted.get('later_snapshots') or 0,
         'heartbeats': counted.heartbeats,
         'tombstones': counted.tombstones,
         'messages': counted.messages,
@@ -65,7 +67,7 @@ from batch
 {% macro _balance_text(balance) %}
     {% set parts = [] %}
     {% for name, what in {
-        'copies': 'copies', 'waiting': 'waiting', 'given_up': 'given up', 'other_snapshots': 'rows of other snapshots',
+        'copies': 'copies', 'waiting': 'waiting', 'given_up': 'given up', 'later_snapshots': 'rows of later snapshots',
         'heartbeats': 'heartbeats', 'tombstones': 'tombstones', 'messages': 'messages',
     }.items() if balance[name] %}
         {% do parts.append(balance[name] ~ ' ' ~ what) %}

@@ -91,6 +91,7 @@ select
     cast(coalesce(begin_time, change_time, end_time) as string) as since,
     first_position,
     case
+        when is_later and has_last_row then 'no transaction behind the snapshot has landed'
         when xid = 'snapshot' then 'the last row of the snapshot has not landed'
         when commit_number is null
             then concat(

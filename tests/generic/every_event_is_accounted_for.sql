@@ -4,7 +4,7 @@
 with balances as (
     select
         *,
-        in_log + copies + waiting + given_up + other_snapshots
+        in_log + copies + waiting + given_up + later_snapshots
         + heartbeats + tombstones + messages as accounted_for
     from {{ dbt_cdc._event_balances(model) }}
 )
