@@ -137,7 +137,8 @@ def clean(seed: int, segments: int) -> Story:
     landed: list[Event] = []
     for is_row, events in groupby(connector.sent, lambda e: '"op": "r"' in (e.value or "")):
         mixed = not is_row and rng.random() < 0.8
-        landed += arrive_by_topic(rng, list(events)) if mixed else events
+        part = list(events)
+        landed += arrive_by_topic(rng, part) if mixed else part
     return Story(database, landed)
 
 
