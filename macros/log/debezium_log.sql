@@ -15,6 +15,7 @@
     {%- do dbt_cdc._debezium_check_old_events(events, batch, before_images or {}) if batch.has_old_events -%}
     {%- do dbt_cdc._debezium_check_late_rows(events, batch)
         if batch.has_snapshot_rows and 'snapshot' not in dbt_cdc._given_up() -%}
+    {%- do dbt_cdc._debezium_check_later_snapshots(events, batch, before_images or {}) if batch.has_later_rows -%}
     {%- do dbt_cdc._note_adapter(events, this, batch, before_images) if dbt_cdc._is_building() -%}
 with {{ dbt_cdc._debezium_events(events, batch, before_images or {}) }},
 
@@ -25,8 +26,12 @@ with {{ dbt_cdc._debezium_events(events, batch, before_images or {}) }},
 {{ dbt_cdc._debezium_changes() }},
 
 {{ dbt_cdc._debezium_records(batch) }}
+{%- if batch.has_later_rows %},
 
-select * from records
+{{ dbt_cdc._debezium_later_records(batch) }}
+{%- endif %}
+
+select * from {{ 'records_and_snapshots' if batch.has_later_rows else 'records' }}
 {%- if batch.is_incremental %}
 -- Delta checks an append that reads its target: of two runs at the same time one appends
 where not exists (
@@ -61,6 +66,7 @@ where not exists (
             22963, "debezium_log: connector '" ~ connector ~ "' is not supported", "give 'postgresql'"
         ) %}
     {% endif %}
+    {% do dbt_cdc._debezium_later_snapshots_choice() %}
     {% do dbt_cdc._debezium_check_tables('types', types) %}
     {% do dbt_cdc._debezium_check_tables('before_images', before_images) %}
     {% for table, columns in (types or {}).items() %}
