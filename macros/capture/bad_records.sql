@@ -116,7 +116,8 @@ select raise_error(problem) from (
         {% do return(', encoded as ' ~ names | join(' or ') ~ ' (meta.source_type, or types of the adapter)'
             ~ (infinity or '')) %}
     {% elif family in ['string', 'text'] %}
-        {% do return(', which takes a number like 1.50 or 1e5, also a nested one, as JSON strings only') %}
+        {% do return(', which takes a number like 1.50 or 1e5, also a nested one, as JSON strings only, '
+            ~ 'and no half of a surrogate pair') %}
     {% endif %}
     {% do return(infinity or '') %}
 {% endmacro %}
