@@ -12,9 +12,12 @@
 {% endmacro %}
 
 
-{#- The model's, as it is selected: each version of a model has a bookmark of its own. -#}
+{#- The model's, as it is selected: a model of a package, and each version of one, has a bookmark of its own. -#}
 {% macro _consumer_name(node) %}
-    {% do return(node.name ~ ('.v' ~ node.version if node.get('version') is not none else '')) %}
+    {% do return(
+        (node.package_name ~ '.' if node.package_name != project_name else '') ~ node.name
+        ~ ('.v' ~ node.version if node.get('version') is not none else '')
+    ) %}
 {% endmacro %}
 
 
