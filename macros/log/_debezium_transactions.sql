@@ -114,9 +114,7 @@ queue as (
     select
         *,
         case
-            -- behind a later snapshot come first the transactions that it may have seen
-            when is_later then coalesce(max(case when xid <> 'snapshot' then place end) over (partition by fate)
-                > commit_number, false)
+            when is_later then true
             when xid = 'snapshot'
                 then has_last_row or max(xid not in ('snapshot', '')) over (partition by fate)
             else commit_number is not null and landed_events >= event_count
@@ -142,10 +140,21 @@ queue as (
 decided as (
     select
         *,
-        fate = 'new' and bool_and(is_complete and not has_open_before) over (
+        fate = 'new' and bool_and(is_ready) over (
             partition by fate order by commit_number nulls last rows between unbounded preceding and current row
         ) as is_emitted
-    from queue
+    from (
+        select
+            *,
+            is_complete and not has_open_before
+            {%- if batch.has_later_rows %}
+            -- before a later snapshot come all transactions that it may have seen: it waits for one behind it
+            and (not is_later or coalesce(max(
+                case when xid <> 'snapshot' and is_complete and not has_open_before then commit_number end
+            ) over (partition by fate) > commit_number, false))
+            {%- endif %} as is_ready
+        from queue
+    )
 ),
 
 emitted_transactions as (
