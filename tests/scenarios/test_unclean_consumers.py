@@ -242,6 +242,14 @@ def test_a_consumer_in_a_package(capturing: Capture) -> None:
     capturing.run()
     capturing.land(writer.insert("items", id=2, name="b"))
     capturing.run("--exclude", "other.feed")
+    mark = "consumer_bookmarks set consumer = 'other.feed' where consumer = 'feed'"
+    capturing.sql("update {schema}.consumer_bookmarks set consumer = 'old' where consumer = 'feed'")
+    capturing.sql(
+        "update {schema}.consumer_bookmarks set consumer = 'feed' where consumer = 'other.feed'"
+    )
+    assert mark in capturing.project.dbt("run", "--select", "other.feed").output
+    capturing.sql(f"update {{schema}}.{mark}")
+    capturing.sql("update {schema}.consumer_bookmarks set consumer = 'feed' where consumer = 'old'")
     capturing.run("--select", "other.feed")
     found = [row.id for row in capturing.sql("select id from {schema}_other.feed order by id")]
     capturing.sql("drop schema {schema}_other cascade")
