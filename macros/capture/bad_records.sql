@@ -104,6 +104,8 @@ select raise_error(problem) from (
 
 {#- What an error says of a column's values beside its type. -#}
 {% macro _spelling_of(column) %}
+    {% set family = dbt_cdc._type_family(column.data_type) %}
+    {% set infinity = ', which has no infinity (a string column takes it)' if family in ['date', 'timestamp'] %}
     {% if column.encodings %}
         {% set names = [] %}
         {% for encoding in column.encodings %}
@@ -111,9 +113,11 @@ select raise_error(problem) from (
                 ~ (' in ' ~ encoding.unit if encoding.unit)
                 ~ (' of scale ' ~ encoding.scale if encoding.scale is not none and encoding.name == 'decimal')) %}
         {% endfor %}
-        {% do return(', encoded as ' ~ names | join(' or ') ~ ' (meta.source_type, or types of the adapter)') %}
-    {% elif dbt_cdc._type_family(column.data_type) in ['string', 'text'] %}
-        {% do return(', which takes a number like 1.50 or 1e5, also a nested one, as JSON strings only') %}
+        {% do return(', encoded as ' ~ names | join(' or ') ~ ' (meta.source_type, or types of the adapter)'
+            ~ (infinity or '')) %}
+    {% elif family in ['string', 'text'] %}
+        {% do return(', which takes a number like 1.50 or 1e5, also a nested one, as JSON strings only, '
+            ~ 'and no half of a surrogate pair') %}
     {% endif %}
-    {% do return('') %}
+    {% do return(infinity or '') %}
 {% endmacro %}

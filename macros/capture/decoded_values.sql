@@ -19,14 +19,15 @@ try_cast(concat({{ dbt_cdc._unscaled(dbt_cdc._unscaled_text(encoding, read), enc
 {%- endmacro %}
 
 
-{#- A time that comes as a number; NULL where it comes as a text. -#}
+{#- A time that comes as a number; NULL where it comes as a text. An infinity in nanoseconds is one in microseconds. -#}
 {% macro _time_of_number(encoding, read) -%}
     {%- set number = 'try_cast(' ~ read ~ ' as bigint)' -%}
     {{ {
         none: 'date_from_unix_date(try_cast(' ~ read ~ ' as int))',
         'ms': 'timestamp_micros(try_multiply(' ~ number ~ ', 1000))',
         'us': 'timestamp_micros(' ~ number ~ ')',
-        'ns': 'timestamp_micros((' ~ number ~ ' - pmod(' ~ number ~ ', 1000)) div 1000)',
+        'ns': 'timestamp_micros(if(' ~ read ~ " in ('9223372036854775807', '-9223372036854775808'), " ~ number ~ ', '
+            ~ number ~ ' div 1000 - if(' ~ number ~ ' % 1000 < 0, 1, 0)))',
     }[encoding.unit or none] }}
 {%- endmacro %}
 
@@ -103,14 +104,17 @@ try_add(
     {%- elif family in ['string', 'text'] -%}
         {%- if encoding.name in ['date', 'timestamp'] -%}
             {%- set time = dbt_cdc._time_of_number(encoding, read) -%}
-            coalesce({{ 'cast(' ~ time ~ ' as string)' if encoding.name == 'date'
-                else 'date_format(' ~ time ~ ', "yyyy-MM-dd\'T\'HH:mm:ss.SSSSSS")' }}, {{ read }})
+            case when {{ dbt_cdc._is_infinite(time) }} then if({{ read }} like '-%', '-infinity', 'infinity')
+            else coalesce({{ 'cast(' ~ time ~ ' as string)' if encoding.name == 'date'
+                else 'date_format(' ~ time ~ ', "yyyy-MM-dd\'T\'HH:mm:ss.SSSSSS")' }}, {{ read }}) end
         {%- elif encoding.name == 'decimal' -%}
             {%- set scale = encoding.scale if encoding.scale is not none else 18 -%}
             format_number({{ decoded }}, '0{{ '.' ~ '0' * scale if scale }}')
         {%- else -%} replace(base64({{ decoded }}), '\r\n', '')
         {%- endif -%}
     {%- elif type == data_type -%} {{ decoded }}
+    {%- elif encoding.name == 'date' -%}
+try_cast(if({{ dbt_cdc._is_infinite(decoded) }}, null, {{ decoded }}) as {{ data_type }})
     {%- else -%} try_cast({{ decoded }} as {{ data_type }})
     {%- endif -%}
 {%- endmacro %}
@@ -119,7 +123,7 @@ try_add(
 {#- What shows that the value of an encoded column is not what the image says. -#}
 {% macro _decoded_misfits(column, read, value) %}
     {% set family = dbt_cdc._type_family(column.data_type) %}
-    {% set misfits = ['isnull(' ~ value ~ ') <> isnull(' ~ read ~ ')'] %}
+    {% set misfits = [dbt_cdc._is_lost(column, read, value)] %}
     {% for encoding in column.encodings %}
         {% set type = dbt_cdc._decoded_type(column, encoding) %}
         {% set tests = dbt_cdc._undecodable(encoding, read, type) %}
@@ -136,7 +140,8 @@ try_add(
         {% elif encoding.name in ['date', 'timestamp'] and family in ['string', 'text'] %}
             {% do tests.extend(dbt_cdc._plain_misfits(column, read, value)) %}
             {% do tests.append(read ~ " rlike '^-?[0-9]+$' and " ~ value ~ ' = ' ~ read) %}
-        {% elif family not in ['string', 'text', 'float'] and type != column.data_type | lower | trim %}
+        {% elif encoding.name != 'date' and family not in ['string', 'text', 'float']
+            and type != column.data_type | lower | trim %}
             {% do tests.append('not ' ~ dbt_cdc._decoded(encoding, read, type) ~ ' <=> ' ~ value) %}
         {% endif %}
         {% for test in tests %}

@@ -11,14 +11,11 @@
     {% set seconds = (modules.datetime.datetime.now(modules.pytz.utc) - run_started_at).total_seconds() %}
     {% do dbt_cdc._log_line('captured, in rows: ' ~ rows | join(', ') ~ '; ' ~ seconds | round | int ~ ' s') if rows %}
     {% set others, tracked = [], dbt_cdc._tracked_tables().values() | map(attribute='table') | sort %}
-    {% for row in dbt_cdc._fetch(dbt_cdc._logged_tables_sql(window))
-        if row.source_schema ~ '.' ~ row.source_name not in tracked and not dbt_cdc._instances_of(
-            [{'source_schema': row.source_schema, 'source_name': row.source_name}]) %}
+    {% for row in dbt_cdc._uncaptured(dbt_cdc._fetch(dbt_cdc._logged_tables_sql(window))) %}
         {% do others.append(row.source_schema ~ '.' ~ row.source_name ~ ' ' ~ '{:,}'.format(row.changes | int)) %}
     {% endfor %}
     {% do dbt_cdc._log_line(
-        'in the log and not captured, in changes: ' ~ others[:20] | join(', ')
-        ~ (' and ' ~ (others | length - 20) ~ ' more tables' if others | length > 20)
+        'in the log and not captured, in changes: ' ~ dbt_cdc._some(others, 'tables')
         ~ '; dbt run-operation enable_table adds one'
     ) if others %}
     {% for _, instance in (dbt_cdc._capture_instances() | dictsort)[:1] %}

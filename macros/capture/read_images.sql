@@ -45,6 +45,9 @@ typed as (
         {%- if 'is_long' in misfit %}
         has_run or contains(text, 'e-') or contains(text, 'E-') as is_long,
         {%- endif %}
+        {%- if '(halves' in misfit %}
+        {{ dbt_cdc._indent(dbt_cdc._halves(), 8) }} as halves,
+        {%- endif %}
         {{ misfit ~ ('\n            ' if misfit.splitlines()[-1] | length > 87 else ' ') }}as is_misfit
     from compared
     lateral view inline(case operation

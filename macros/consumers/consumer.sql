@@ -12,9 +12,12 @@
 {% endmacro %}
 
 
-{#- The model's, as it is selected: each version of a model has a bookmark of its own. -#}
+{#- The model's, as it is selected: a model of a package, and each version of one, has a bookmark of its own. -#}
 {% macro _consumer_name(node) %}
-    {% do return(node.name ~ ('.v' ~ node.version if node.get('version') is not none else '')) %}
+    {% do return(
+        (node.package_name ~ '.' if node.package_name != project_name else '') ~ node.name
+        ~ ('.v' ~ node.version if node.get('version') is not none else '')
+    ) %}
 {% endmacro %}
 
 
@@ -40,11 +43,16 @@
         'intervals': state.intervals,
     } %}
     {% do dbt_cdc._settle_open_bookmarks(consumer) if is_there %}
-    {% if is_there and dbt_cdc._is_building() and kind in ['replica', 'history'] and not consumer.bookmarks
-        and not consumer.starts_over and not dbt_cdc._is_still_empty(consumer) %}
+    {#- where one in a package had its bookmark before -#}
+    {% set older = name[name.index('.') + 1:] if model.package_name != project_name else none %}
+    {% if is_there and dbt_cdc._is_building() and (kind in ['replica', 'history'] or older in state.bookmarks)
+        and not consumer.bookmarks and not consumer.starts_over and not dbt_cdc._is_still_empty(consumer) %}
         {% do dbt_cdc.raise_cdc_error(
             2714, 'table ' ~ this ~ ' exists and no bookmark tells what it holds',
-            'dbt run --full-refresh --select ' ~ name ~ ' replaces it'
+            'dbt run --full-refresh --select ' ~ name ~ ' replaces it' ~ (
+                "; if the bookmark of '" ~ older ~ "' is its own, of an older version, take it over: update "
+                ~ dbt_cdc._state_relation('consumer_bookmarks') ~ " set consumer = '" ~ name ~ "' where consumer = '"
+                ~ older ~ "'" if older in state.bookmarks)
         ) %}
     {% endif %}
     {% do return(consumer) %}

@@ -121,7 +121,7 @@ changes as (
         kind in ('c', 'u', 'd', 'r') as is_change,
         kind = 'u' and before is null as lacks_before_image,
         if(get_json_object(key, '$.schema.type') = 'struct', get_json_object(key, '$.payload'), key) as key,
-        if(kind = 'r', key, null) as snapshot_key,
+        if(kind = 'r', concat(source.lsn, ' ', key), null) as snapshot_key,
         if(kind = 'r', after, null) as snapshot_row,
         if(value_schema is null, null, get_json_object(value, '$.schema.fields')) as fields
     from kinds

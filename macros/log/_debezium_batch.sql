@@ -1,12 +1,14 @@
 {#- What this run reads: the events after `position` up to `last_position` (none: all).
     `last_commit` is the commit number of the last transaction in the log (0: none yet, or nothing new to come after),
     `first_change` the lowest WAL position of the new events, `has_old_events` whether some of them may be of
-    transactions that are in the log, `has_snapshot_rows` whether rows of a snapshot are among them, `database` the
-    connector and the database that the log is of. -#}
+    transactions that are in the log, `has_snapshot_rows` whether rows of a snapshot are among them, `has_later_rows`
+    whether there are rows of several snapshots, `snapshot_wal` the position of the one that the log begins with (-1:
+    none), `database` the connector and the database that the log is of. -#}
 {% macro _debezium_batch(events, log, is_incremental) %}
     {% set batch = {
         'log': log, 'is_incremental': is_incremental, 'position': none, 'last_position': none, 'last_commit': 0,
-        'first_change': none, 'has_old_events': false, 'has_snapshot_rows': false, 'database': none,
+        'first_change': none, 'has_old_events': false, 'has_snapshot_rows': false, 'has_later_rows': false,
+        'snapshot_wal': none, 'database': none,
     } %}
     {% set position = dbt_cdc._fetch(
         'select max(resume_position) as position from ' ~ log
@@ -17,10 +19,12 @@
         {% if news.last_position is not none %}
             {% do batch.update(news, last_commit=news.last_lsn[2:16] | int(base=16)) %}
             {% do batch.update(has_old_events=dbt_cdc._debezium_has_old_events(batch)) %}
+            {% do dbt_cdc._debezium_find_snapshot(batch) if batch.has_snapshot_rows %}
         {% endif %}
     {% elif execute and dbt_cdc._is_building() %}
         {% set first = dbt_cdc._fetch(dbt_cdc._debezium_first_database(events)) %}
         {% do batch.update(first[0] if first else {}) %}
+        {% do batch.update(dbt_cdc._fetch(dbt_cdc._debezium_has_snapshots(events))[0]) %}
     {% endif %}
     {% do return(batch) %}
 {% endmacro %}
@@ -73,6 +77,7 @@ select
     coalesce(max(database), min({{ dbt_cdc._debezium_database() }})) as database,
     min(wal) as first_change,
     bool_or(op = 'r') as has_snapshot_rows,
+    max(case when op = 'r' then wal end) as last_snapshot_wal,
     to_json(collect_set(case when status = 'END' and wal <= last_commit then xid end)) as old_ends,
     to_json(collect_set(case when not status <=> 'END' and wal <= last_commit then xid end)) as old_xids
 from placed
@@ -110,6 +115,37 @@ from sources
 where {{ dbt_cdc._debezium_database() }} is not null
 limit 1
 {%- endmacro %}
+
+
+{#- Whether events hold rows of a snapshot after the first, where nothing else is known of them: of several snapshots, or
+    behind a commit. -#}
+{% macro _debezium_has_snapshots(events) -%}
+select coalesce(min(snapshot_wal) < max(snapshot_wal) or min(commit_wal) <= max(snapshot_wal), false) as has_later_rows
+from (
+    select
+        case when value rlike '"op"\\s*:\\s*"r"' then try_cast(coalesce(
+            get_json_object(value, '$.source.lsn'), get_json_object(value, '$.payload.source.lsn')
+        ) as bigint) end as snapshot_wal,
+        case when value rlike '"status"\\s*:\\s*"END"' then try_cast(split_part(coalesce(
+            get_json_object(value, '$.id'), get_json_object(value, '$.payload.id')
+        ), ':', 2) as bigint) end as commit_wal
+    from {{ events }}
+)
+{%- endmacro %}
+
+
+{#- Where the log's own snapshot is; a log of an older version tells only the first commit behind it. -#}
+{% macro _debezium_find_snapshot(batch) %}
+    {% set lsn = dbt_cdc._debezium_lsn(dbt_cdc._debezium_snapshot_commit()) %}
+    {% set found = dbt_cdc._fetch(
+        "select max(case when operation = 'INSERT' and lsn < '" ~ lsn ~ "' then source_lsn end) as snapshot_wal, "
+        ~ "min(case when operation = 'COMMIT' and lsn > '" ~ lsn ~ "' then lsn end) as first_lsn, "
+        ~ "count_if(lsn = '" ~ lsn ~ "') as has_snapshot from " ~ batch.log
+    )[0] %}
+    {% set wal = -1 if not found.has_snapshot else found.snapshot_wal if found.snapshot_wal is not none
+        else (found.first_lsn[2:16] | int(base=16)) - 1 if found.first_lsn else batch.last_snapshot_wal %}
+    {% do batch.update(snapshot_wal=wal, has_later_rows=batch.last_snapshot_wal > wal) %}
+{% endmacro %}
 
 
 {#- Whether transactions of new events are in the log, or should have been. -#}

@@ -1,5 +1,6 @@
 {#- CTE `owned`: every event with the transaction that owns it. `commit_number` is the WAL position of the END;
-    transaction ids are used again, so the owner of an event is the first END of its xid after it. -#}
+    transaction ids are used again, so the owner of an event is the first END of its xid after it. A snapshot is a
+    transaction right behind its LSN. -#}
 {% macro _debezium_owners(batch) -%}
 {%- if batch.has_old_events -%}
 {{ dbt_cdc._debezium_known_commits(batch) }},
@@ -11,7 +12,7 @@ owned as (
         select
             *,
             case
-                when kind = 'r' then {{ dbt_cdc._debezium_snapshot_commit() }}
+                when kind = 'r' then wal + 1
                 else min(case when kind = 'END' then wal end) over (
                     partition by xid order by wal desc, kind = 'END'
                 )
@@ -39,7 +40,8 @@ known_and_new_events as (
         {%- for name in ['has_key', 'has_old_key', 'has_new_key'] %}
         false as {{ name }},
         {%- endfor %}
-        {%- for name in ['before', 'after', 'encodings', 'snapshot_mark', 'snapshot_row', 'content'] %}
+        {%- for name in ['before', 'after', 'encodings', 'snapshot_mark', 'snapshot_row']
+            + (['snapshot_key'] if batch.has_later_rows else []) + ['content'] %}
         null as {{ name }}{{ ',' if not loop.last }}
         {%- endfor %}
     from {{ batch.log }}
@@ -67,7 +69,7 @@ copies as (
             events.xid = emitted_transactions.xid
             and wal between first_wal and last_wal
             and (kind = 'END') = (wal = commit_number)
-    where kind <> 'BEGIN'
+    where kind <> 'BEGIN' and not is_later
     window same_event as (
         partition by
             events.xid, commit_number, snapshot_row, if(kind = 'r', null, if(is_restarted, wal, slot)),

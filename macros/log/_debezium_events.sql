@@ -24,7 +24,9 @@ envelopes as (
         {%- endfor %}
         {{ dbt_cdc._debezium_before_image(before_images) | indent(8) }} as known_before,
         concat_ws(' ', known_before, after) as images,
-        {{ dbt_cdc._debezium_has_unavailable() }} as has_unavailable
+        {%- set placeholder = batch.get('placeholder') or '__debezium_unavailable_value' %}
+        {{ dbt_cdc._debezium_has_unavailable(placeholder) }} as has_unavailable,
+        {{ dbt_cdc._debezium_unavailable(placeholder) }} as unavailable
     from landed
 )
 {%- endmacro %}
@@ -66,6 +68,10 @@ events as (
         {{ dbt_cdc._debezium_encodings() | indent(8) }} as encodings,
         case when op = 'r' then source.snapshot end as snapshot_mark,
         case when op = 'r' then {{ dbt_cdc._debezium_snapshot_row() }} end as snapshot_row,
+        {%- if batch.has_later_rows %}
+        case when op = 'r' then if(startswith(key, '{"schema"'), get_json_object(key, '$.payload'), key) end
+            as snapshot_key,
+        {%- endif %}
         xxhash64(source.lsn, op, source.schema, source.table, images) as content
     from envelopes
     where rand() < 1
@@ -139,7 +145,8 @@ if(coalesce(key, 'null') = 'null' and ts_us is null, cast(position as string), m
         when source.snapshot = 'incremental'
             then {{ dbt_cdc._raise_bad_record(
                 place, "'it is a row of an incremental snapshot'",
-                'only initial snapshots are supported: leave these events out of the relation'
+                'leave these events out of the relation, and take a blocking snapshot in their place (the signal '
+                ~ 'execute-snapshot of type blocking)'
             ) | indent(8) }}
         when op in ('c', 'u', 'd', 't') and transaction.total_order is null
             then {{ dbt_cdc._raise_bad_record(

@@ -1,14 +1,19 @@
 {#- An image as the source wrote it, without the values that were not logged. -#}
 {% macro _debezium_image(image) -%}
-    {%- set values = dbt_cdc._debezium_placeholders().values() | join('|') -%}
-    {%- set member = '"[^"\\\\]*+(?:\\\\.[^"\\\\]*+)*+":(?:' ~ values ~ ')' -%}
 case when has_unavailable
     then regexp_replace(
-        regexp_replace({{ image }}, {{ dbt_cdc._literal(',' ~ member ~ '(?=[,}])') }}, ''),
-        {{ dbt_cdc._literal('^\\{' ~ member ~ '(?:,|(?=\\}))') }}, '{'
+        regexp_replace({{ image }}, concat(',', unavailable, '(?=[,}])'), ''),
+        concat('^\\{', unavailable, '(?:,|(?=\\}))'), '{'
     )
     else {{ image }}
 end
+{%- endmacro %}
+
+
+{#- The pattern of a member of an image whose value is one of the placeholders. -#}
+{% macro _debezium_unavailable(placeholder) -%}
+    {%- set values = dbt_cdc._debezium_placeholders(placeholder).values() | join('|') -%}
+    {{ dbt_cdc._literal('"[^"\\\\]*+(?:\\\\.[^"\\\\]*+)*+":(?:' ~ values ~ ')') }}
 {%- endmacro %}
 
 
@@ -55,23 +60,47 @@ case when value_schema is not null then to_json(map_from_entries(transform(
 
 
 {#- What Debezium writes for a large value that did not change and was not logged: a text, its base64 and hex, and
-    the forms of it in arrays (texts, binaries, numbers, uuids) and hstore. What to look for -> pattern of the JSON. -#}
-{% macro _debezium_placeholders() %}
-    {% set text, base64 = '__debezium_unavailable_value', 'X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ==' %}
-    {% set hex, uuid = '5f5f646562657a69756d5f756e617661696c61626c655f76616c7565', 'b68a35a7-17ad-35b3-af2a-ae46edb4545a' %}
-    {% do return({
-        text: '"T"|\\["T"\\]|\\{"T":"T"\\}|"\\{\\\\"T\\\\":\\\\"T\\\\"\\}"'.replace('T', text),
-        base64: '"T"|\\["T"\\]'.replace('T', base64),
-        hex: '"' ~ hex ~ '"',
-        uuid: '\\["' ~ uuid ~ '"\\]',
-        '[95,95,100,101,98,101,122,105,117,109,95,': '\\[95,95,100,101,98,101,122,105,117,109,95,[0-9,]+\\]',
-    }) %}
+    the forms of it in hstore and in arrays, of numbers and decimals an element for each byte. What to look for ->
+    pattern of the JSON. -#}
+{% macro _debezium_placeholders(placeholder) %}
+    {% set text, bytes, md5 = modules.re.escape(placeholder), placeholder.encode('ascii'), local_md5(placeholder) %}
+    {% set uuid = [md5[:8], md5[8:12], '3' ~ md5[13:16], '89ab'[md5[16] | int(base=16) % 4] ~ md5[17:20], md5[20:]] %}
+    {% set found = {
+        placeholder: '"T"|\\["T"\\]|\\{"T":"T"\\}|"\\{\\\\"T\\\\":\\\\"T\\\\"\\}"'.replace('T', text),
+        dbt_cdc._base64(bytes): '"T"|\\["T"\\]'.replace('T', modules.re.escape(dbt_cdc._base64(bytes))),
+        bytes.hex(): '"' ~ bytes.hex() ~ '"',
+        uuid | join('-'): '\\["' ~ uuid | join('-') ~ '"\\]',
+    } %}
+    {% for form in ['N', 'N.0', '"N"', '{"scale":0,"value":"B"}'] %}
+        {% set elements = [] %}
+        {% for byte in bytes[:12] %}
+            {% do elements.append(
+                form.replace('N', byte | string).replace('B', dbt_cdc._base64(bytes[loop.index0:loop.index]))) %}
+        {% endfor %}
+        {% set start = '[' ~ elements | join(',') %}
+        {% do found.update({start: modules.re.escape(start) ~ '[^\\]]*\\]'}) %}
+    {% endfor %}
+    {% do return(found) %}
+{% endmacro %}
+
+
+{% macro _base64(bytes) %}
+    {% set signs, text = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/', [] %}
+    {% for start in range(0, bytes | length, 3) %}
+        {% set part = bytes[start:start + 3] %}
+        {% set number = (part.hex() ~ '0000')[:6] | int(base=16) %}
+        {% for place in range(part | length + 1) %}
+            {% do text.append(signs[number // 64 ** (3 - place) % 64]) %}
+        {% endfor %}
+        {% do text.append('=' * (3 - part | length)) %}
+    {% endfor %}
+    {% do return(text | join) %}
 {% endmacro %}
 
 
 {#- Whether an event holds one of them. -#}
-{% macro _debezium_has_unavailable() -%}
-    {%- for text in dbt_cdc._debezium_placeholders() -%}
-    {{ ' or ' if not loop.first }}contains(images, '{{ text }}')
+{% macro _debezium_has_unavailable(placeholder) -%}
+    {%- for text in dbt_cdc._debezium_placeholders(placeholder) -%}
+    {{ ' or ' if not loop.first }}contains(images, {{ dbt_cdc._literal(text) }})
     {%- endfor -%}
 {%- endmacro %}

@@ -16,8 +16,8 @@
 {% endmacro %}
 
 
-{#- A row that lands again has its image in the log, and without a key its position, too. A row of a later snapshot,
-    which holds no changes, lies behind the first commit after the first snapshot. -#}
+{#- A row that lands again has its image in the log, and without a key its position, too. A row of a later snapshot that
+    is in the log has landed with it, or with the same text before. -#}
 {% macro _debezium_late_rows(events, batch) -%}
 {%- set snapshot_lsn = dbt_cdc._debezium_lsn(dbt_cdc._debezium_snapshot_commit()) -%}
 with {{ dbt_cdc._debezium_envelopes(events, batch, {}) }},
@@ -36,9 +36,12 @@ first_landed as (
 snapshot_rows as (
     select
         cast(source.lsn as bigint) as wal,
+        concat('0x', lpad(hex(cast(source.lsn as bigint) + 1), 14, '0'), '000000') as snapshot_lsn,
         source.schema as source_schema,
         source.table as source_name,
         {{ dbt_cdc._debezium_image('after') | indent(8) }} as after_image,
+        position,
+        first_position,
         if(coalesce(key, 'null') = 'null', if(ts_us is null, position, first_position), null) as only_position
     from envelopes
     left join first_landed using (topic, value)
@@ -51,22 +54,37 @@ logged_rows as (
     where lsn < '{{ snapshot_lsn }}' and operation = 'INSERT'
 ),
 
-first_commit as (
-    select cast(conv(substr(min(lsn), 3, 14), 16, 10) as bigint) as commit_number
+logged_snapshots as (
+    select
+        lsn as snapshot_lsn,
+        position as last_position
     from {{ batch.log }}
-    where lsn > '{{ snapshot_lsn }}' and operation = 'COMMIT'
+    where tran_id = 'snapshot' and operation = 'COMMIT'
+),
+
+late_rows as (
+    select source_schema, source_name
+    from snapshot_rows
+    left anti join logged_rows
+        on
+            snapshot_rows.source_schema = logged_rows.source_schema
+            and snapshot_rows.source_name = logged_rows.source_name
+            and snapshot_rows.after_image <=> logged_rows.after_image
+            and coalesce(only_position = logged_rows.position, true)
+    where wal <= {{ batch.snapshot_wal }}
+    union all
+    select source_schema, source_name
+    from snapshot_rows
+    left join logged_snapshots using (snapshot_lsn)
+    where
+        wal > {{ batch.snapshot_wal }}
+        and snapshot_lsn <= '{{ dbt_cdc._debezium_lsn(batch.last_commit) }}'
+        and position = first_position
+        and coalesce(position > last_position, true)
 )
 
 select source_schema, source_name, count(*) as late_rows
-from snapshot_rows
-left anti join logged_rows
-    on
-        snapshot_rows.source_schema = logged_rows.source_schema
-        and snapshot_rows.source_name = logged_rows.source_name
-        and snapshot_rows.after_image <=> logged_rows.after_image
-        and coalesce(only_position = logged_rows.position, true)
-cross join first_commit
-where coalesce(wal < commit_number, true)
+from late_rows
 group by source_schema, source_name
 order by source_schema, source_name
 {%- endmacro %}

@@ -45,11 +45,7 @@ transactions as (
         min(begin_time) as begin_time,
         coalesce(min_by(change_time, case when is_last_row then slot end), max(change_time)) as change_time,
         max(end_time) as end_time,
-        bool_or(is_last_row) as has_last_row,
-        -- of several attempts at the snapshot counts the first complete one, else the last
-        case when xid = 'snapshot' then coalesce(
-            min_by(first_wal, case when is_last_row then slot end), max_by(first_wal, slot)
-        ) end as snapshot_wal,
+        coalesce(bool_or(is_last_row), false) as has_last_row,
         min(first_wal) as first_wal,
         coalesce(commit_number, max(last_wal)) as place,
         min(first_position) as first_position,
@@ -59,7 +55,42 @@ transactions as (
         count(case when slot = 0 then begin_time end) as begins,
         sum(messages) as messages,
         sum(heartbeats) as heartbeats,
-        sum(tombstones) as tombstones,
+        sum(tombstones) as tombstones
+    from slots
+    group by xid, commit_number
+),
+
+attempts as (
+    select
+        *,
+        -- of several attempts at the first snapshot counts the first complete one, else the last; behind a commit
+        -- there is none
+        case when xid = 'snapshot' then
+            {%- if batch.snapshot_wal is not none %} {{ batch.snapshot_wal }}
+            {%- else %} coalesce(
+                min_by(first_wal, case when is_first and has_last_row then first_position end) over (partition by xid),
+                max(case when is_first then first_wal end) over (partition by xid),
+                -1
+            )
+            {%- endif %}
+        end as snapshot_wal,
+        max(first_wal) over (partition by xid) as last_attempt
+    from
+    {%- if batch.snapshot_wal is not none %} transactions
+    {%- else %} (
+        select
+            *,
+            coalesce(first_wal < min(case when xid <> 'snapshot' then commit_number end) over (), true) as is_first
+        from transactions
+    )
+    {%- endif %}
+),
+
+told as (
+    select
+        * except (commit_number),
+        if(first_wal = snapshot_wal, {{ snapshot_commit }}, commit_number) as commit_number,
+        coalesce(first_wal > snapshot_wal, false) as is_later,
         case
             when xid = '' then 'passed over'
             {%- if dbt_cdc._given_up() %}
@@ -68,19 +99,24 @@ transactions as (
                 or concat_ws(':', xid, commit_number) in ({{ dbt_cdc._literals(dbt_cdc._given_up()) }})
                 then 'given up'
             {%- endif %}
-            when commit_number <= {{ batch.last_commit }} then if(xid = 'snapshot', 'later snapshot', 'in the log')
+            when
+                first_wal < snapshot_wal
+                or (first_wal > snapshot_wal and first_wal < last_attempt and not has_last_row)
+                then 'later snapshot'
+            when if(first_wal = snapshot_wal, {{ snapshot_commit }}, commit_number) <= {{ batch.last_commit }}
+                then if(xid = 'snapshot', 'later snapshot', 'in the log')
             else 'new'
         end as fate
-    from slots
-    group by xid, commit_number
+    from attempts
 ),
 
 queue as (
     select
         *,
         case
-            when commit_number = {{ snapshot_commit }}
-                then coalesce(has_last_row, false) or max(xid not in ('snapshot', '')) over (partition by fate)
+            when is_later then true
+            when xid = 'snapshot'
+                then has_last_row or max(xid not in ('snapshot', '')) over (partition by fate)
             else commit_number is not null and landed_events >= event_count
         end as is_complete,
         coalesce(
@@ -98,16 +134,27 @@ queue as (
             if(commit_number = {{ snapshot_commit }}, 0, {{ snapshot_commit }})
             {%- endif %}
         ) as previous_commit
-    from transactions
+    from told
 ),
 
 decided as (
     select
         *,
-        fate = 'new' and bool_and(is_complete and not has_open_before) over (
+        fate = 'new' and bool_and(is_ready) over (
             partition by fate order by commit_number nulls last rows between unbounded preceding and current row
         ) as is_emitted
-    from queue
+    from (
+        select
+            *,
+            is_complete and not has_open_before
+            {%- if batch.has_later_rows %}
+            -- before a later snapshot come all transactions that it may have seen: it waits for one behind it
+            and (not is_later or coalesce(max(
+                case when xid <> 'snapshot' and is_complete and not has_open_before then commit_number end
+            ) over (partition by fate) > commit_number, false))
+            {%- endif %} as is_ready
+        from queue
+    )
 ),
 
 emitted_transactions as (
@@ -117,11 +164,14 @@ emitted_transactions as (
         is_restarted,
         event_count as first_count,
         last_count,
-        {{ dbt_cdc._debezium_check_room() | indent(4) }} as previous_commit,
+        is_later,
+        {{ dbt_cdc._debezium_check_room(batch) | indent(4) }} as previous_commit,
         coalesce(begin_time, change_time, end_time) as begin_time,
         coalesce(change_time, end_time) as commit_time,
-        coalesce(snapshot_wal, first_wal) as first_wal,
-        coalesce(snapshot_wal, commit_number) as last_wal,
+        first_wal,
+        if(xid = 'snapshot', first_wal, commit_number) as last_wal,
+        first_position,
+        last_position,
         resume_position,
         balance
     from (
@@ -157,12 +207,14 @@ emitted_transactions as (
 to_json(named_struct(
     'first_position', min(first_position) over (),
     'last_position', max(last_position) over (),
-    'taken', sum(case when is_emitted then landed_rows end) over (),
+    'taken', sum(case when is_emitted and not is_later then landed_rows end) over (),
     'begins', sum(case when is_emitted then begins end) over (),
     'copies_in_log', sum(case when fate = 'in the log' then landed_rows end) over (),
     'waiting', sum(case when fate = 'new' and not is_emitted then landed_rows end) over (),
     'given_up', sum(case when fate = 'given up' then landed_rows end) over (),
-    'later_snapshots', sum(case when fate = 'later snapshot' then landed_rows end) over (),
+    'later_snapshots', sum(
+        case when fate = 'later snapshot' or (is_emitted and is_later) then landed_rows end
+    ) over (),
     'heartbeats', sum(heartbeats) over (),
     'tombstones', sum(tombstones) over (),
     'messages', sum(messages) over ()
@@ -171,8 +223,15 @@ to_json(named_struct(
 
 
 {#- Events are numbered between two commits; a transaction has to fit there. LSNs follow the time of the commits. -#}
-{% macro _debezium_check_room() -%}
+{% macro _debezium_check_room(batch) -%}
     case
+        {%- if not batch.has_later_rows %}
+        when is_later
+            then {{ dbt_cdc._raise_bad_record(
+                "concat('snapshot:', commit_number)", "'it is a second snapshot of the source'",
+                'build the log with dbt run, as an incremental model'
+            ) }}
+        {%- endif %}
         when gone_back is not null
             then {{ dbt_cdc._raise_bad_record(
                 "concat('transaction ', gone_back)",

@@ -3,15 +3,19 @@
     commits, with images as the source wrote them; `_log.yml` tells the arguments and how LSNs are made. How values
     are encoded the change tables ask: `types` in this model's meta, the events' own schemas in the column
     `encodings` (macros/capture/encodings.sql). -#}
-{% macro debezium_log(events, connector='postgresql', types=none, before_images=none) -%}
-    {%- do dbt_cdc._debezium_check_arguments(connector, types, before_images) -%}
+{% macro debezium_log(
+    events, connector='postgresql', types=none, before_images=none, unavailable_value_placeholder=none
+) -%}
+    {%- do dbt_cdc._debezium_check_arguments(connector, types, before_images, unavailable_value_placeholder) -%}
     {{- config(meta={'cdc_source_types': types or {}}) -}}
     {%- set is_incremental = execute and is_incremental() -%}
     {%- do dbt_cdc._debezium_check_log(this) if is_incremental -%}
-    {%- set batch = dbt_cdc._debezium_batch(events, this, is_incremental) -%}
+    {%- set batch = dict(
+        dbt_cdc._debezium_batch(events, this, is_incremental), placeholder=unavailable_value_placeholder) -%}
     {%- do dbt_cdc._debezium_check_old_events(events, batch, before_images or {}) if batch.has_old_events -%}
     {%- do dbt_cdc._debezium_check_late_rows(events, batch)
         if batch.has_snapshot_rows and 'snapshot' not in dbt_cdc._given_up() -%}
+    {%- do dbt_cdc._debezium_check_later_snapshots(events, batch, before_images or {}) if batch.has_later_rows -%}
     {%- do dbt_cdc._note_adapter(events, this, batch, before_images) if dbt_cdc._is_building() -%}
 with {{ dbt_cdc._debezium_events(events, batch, before_images or {}) }},
 
@@ -22,8 +26,12 @@ with {{ dbt_cdc._debezium_events(events, batch, before_images or {}) }},
 {{ dbt_cdc._debezium_changes() }},
 
 {{ dbt_cdc._debezium_records(batch) }}
+{%- if batch.has_later_rows %},
 
-select * from records
+{{ dbt_cdc._debezium_later_records(batch) }}
+{%- endif %}
+
+select * from {{ 'records_and_snapshots' if batch.has_later_rows else 'records' }}
 {%- if batch.is_incremental %}
 -- Delta checks an append that reads its target: of two runs at the same time one appends
 where not exists (
@@ -52,12 +60,13 @@ where not exists (
 
 
 {#- Refuses what the adapter does not know, naming what it knows. -#}
-{% macro _debezium_check_arguments(connector, types, before_images) %}
+{% macro _debezium_check_arguments(connector, types, before_images, placeholder) %}
     {% if connector != 'postgresql' %}
         {% do dbt_cdc.raise_cdc_error(
             22963, "debezium_log: connector '" ~ connector ~ "' is not supported", "give 'postgresql'"
         ) %}
     {% endif %}
+    {% do dbt_cdc._debezium_later_snapshots_choice() %}
     {% do dbt_cdc._debezium_check_tables('types', types) %}
     {% do dbt_cdc._debezium_check_tables('before_images', before_images) %}
     {% for table, columns in (types or {}).items() %}
@@ -77,6 +86,13 @@ where not exists (
             "give 'key', or leave a table with whole before images out"
         ) %}
     {% endfor %}
+    {% if placeholder is not none
+        and not (placeholder is string and modules.re.fullmatch('[ !#-\\[\\]-~]{4,}', placeholder)) %}
+        {% do dbt_cdc.raise_cdc_error(
+            22963, "debezium_log: unavailable_value_placeholder is '" ~ placeholder ~ "'",
+            "give the connector's unavailable.value.placeholder: 4 signs of ASCII or more, no quotes and backslashes"
+        ) %}
+    {% endif %}
 {% endmacro %}
 
 

@@ -21,7 +21,9 @@
 {% macro _balance_sql(adapter_log) -%}
 with batch as (
     select
-        coalesce(sum(events), 0) + count_if(tran_id = 'snapshot' and operation = 'INSERT') as logged_events,
+        coalesce(sum(events), 0) + count_if(
+            operation = 'INSERT' and lsn < '{{ dbt_cdc._debezium_lsn(dbt_cdc._debezium_snapshot_commit()) }}'
+        ) as logged_events,
         max_by(balance, lsn) as balance
     from {{ adapter_log.log }}
     where lsn > '{{ adapter_log.previous_lsn }}'

@@ -32,7 +32,10 @@
             and dbt_cdc._fetch('select 1 from ' ~ waiting ~ ' limit 1') %}
             {% do run_query('delete from ' ~ waiting) %}
         {% endif %}
-        {% set without_end = found | rejectattr('commit_lsn') | rejectattr('tran_id', 'equalto', 'snapshot') | list %}
+        {% set without_end = [] %}
+        {% for row in found if not (row.commit_lsn or row.tran_id.startswith('snapshot')) %}
+            {% do without_end.append(row) %}
+        {% endfor %}
         {% if without_end | length > 1
             or 'BEGIN and END have not' in without_end | map(attribute='reason') | join %}
             {% do dbt_cdc._log_line(
@@ -52,7 +55,7 @@
 
 {% macro _waiting_text(row) %}
     {% do return(
-        ('transaction ' if row.tran_id != 'snapshot' else 'the ') ~ row.tran_id
+        ('the ' if row.tran_id.startswith('snapshot') else 'transaction ') ~ row.tran_id
         ~ ' waits' ~ (' since ' ~ row.since if row.since) ~ ': ' ~ row.reason
         ~ (', and with it ' ~ row.waiting_commits ~ ' later ones' if row.waiting_commits)
     ) %}
@@ -80,7 +83,7 @@ with {{ dbt_cdc._debezium_events(adapter_log.events, batch, adapter_log.before_i
 {{ dbt_cdc._debezium_transactions(batch) }}
 
 select
-    concat_ws(':', xid, if(xid = 'snapshot', null, commit_number)) as tran_id,
+    concat_ws(':', xid, if(xid = 'snapshot' and not is_later, null, commit_number)) as tran_id,
     if(xid <> 'snapshot' and commit_number is not null, {# -#}
     concat('0x', lpad(hex(commit_number), 14, '0'), '000000'), null) as commit_lsn,
     landed_events,
@@ -88,6 +91,7 @@ select
     cast(coalesce(begin_time, change_time, end_time) as string) as since,
     first_position,
     case
+        when is_later and has_last_row then 'no transaction behind the snapshot has landed'
         when xid = 'snapshot' then 'the last row of the snapshot has not landed'
         when commit_number is null
             then concat(

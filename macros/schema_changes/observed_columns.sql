@@ -1,12 +1,22 @@
-{#- Columns that turn up in images without a DDL record, in logs of sources whose DDL leaves none. -#}
+{#- Columns and tables that turn up in the log without a DDL record, in logs of sources whose DDL leaves none. -#}
 
-{#- Part of the on-run-end hook: each new column is reported once, with the LSN of its first record. The
-    columns of a table's first window are taken as known. Of a large window the last transaction is
-    looked at, and 10,000 records at most: a column that stays is found by a later run. -#}
+{#- Part of the on-run-end hook: each new column is reported once, with the LSN of its first record, and each table that
+    nobody captures. The columns of a table's first window, and the tables of the first one, are taken as known. Of a
+    large window the last transaction is looked at for columns, and 10,000 records at most: one that stays is found by
+    a later run. -#}
 {% macro _report_new_columns(window) %}
     {% if var('cdc_report_new_columns', true) and dbt_cdc._capture_instances() %}
         {% set new = dbt_cdc._fetch(dbt_cdc._new_columns_sql(window)) %}
-        {% for row in new if not row.is_first and not dbt_cdc._is_captured_column(row) %}
+        {% set tables = [] %}
+        {% for row in new if not row.column_name %}
+            {% do tables.append(row.source_schema ~ '.' ~ row.source_name) %}
+        {% endfor %}
+        {% do dbt_cdc._log_line(
+            'in the log for the first time and not captured: ' ~ dbt_cdc._some(tables, 'tables')
+            ~ '; dbt run-operation enable_table adds one, also where it is a captured table that was renamed: its '
+            ~ 'instance ends with the old name'
+        ) if tables and window.previous_lsn != dbt_cdc._zero_lsn() %}
+        {% for row in new if row.column_name and not row.is_first and not dbt_cdc._is_captured_column(row) %}
             {% set first_lsn = dbt_cdc._fetch(
                 'select min(lsn) as lsn from ' ~ window.log ~ " where lsn between '" ~ window.floor_lsn
                 ~ "' and '" ~ window.to_lsn ~ "' and "
@@ -38,7 +48,8 @@
 
 {% macro _new_columns_sql(window) -%}
     {%- set observed = dbt_cdc._state_relation('observed_columns') -%}
-    select fields.*, observed.names is null as is_first
+    {%- set others = dbt_cdc._uncaptured(window.touched_tables) -%}
+    select fields.*, coalesce(array_max(observed.names), '') = '' as is_first
     from (
         select
             source_table.source_schema,
@@ -64,6 +75,15 @@
             where array_contains({{ dbt_cdc._indent(dbt_cdc._captured_tables_sql(), 12) }}, source_table)
         )
         group by source_table, column_name
+        {%- if others %}
+        -- a table by itself, as a column without a name
+        union all
+        select col1, col2, '', '{{ window.to_lsn }}'
+        from values
+            {%- for table in others %}
+            ({{ dbt_cdc._literals([table.source_schema, table.source_name]) }}){{ ',' if not loop.last }}
+            {%- endfor %}
+        {%- endif %}
     ) as fields
     left join (
         select source_schema, source_name, collect_set(column_name) as names
@@ -71,7 +91,9 @@
         group by source_schema, source_name
     ) as observed
         on fields.source_schema = observed.source_schema and fields.source_name = observed.source_name
-    where not coalesce(array_contains(observed.names, fields.column_name), false)
+    where
+        observed.names is null
+        or fields.column_name <> '' and not array_contains(observed.names, fields.column_name)
     order by source_schema, source_name, column_name
 {%- endmacro %}
 
@@ -84,4 +106,22 @@
         {% do return(true) %}
     {% endfor %}
     {% do return(false) %}
+{% endmacro %}
+
+
+{#- Those of the tables that neither an instance nor change tracking has. -#}
+{% macro _uncaptured(tables) %}
+    {% set found, tracked = [], dbt_cdc._tracked_tables().values() | map(attribute='table') | list %}
+    {% for table in tables if table.source_schema ~ '.' ~ table.source_name not in tracked
+        and not dbt_cdc._instances_of([dbt_cdc._source_of(table)]) %}
+        {% do found.append(table) %}
+    {% endfor %}
+    {% do return(found) %}
+{% endmacro %}
+
+
+{#- The first 20 of a list, and how many more there are. -#}
+{% macro _some(texts, what) %}
+    {% do return(
+        texts[:20] | join(', ') ~ (' and ' ~ (texts | length - 20) ~ ' more ' ~ what if texts | length > 20)) %}
 {% endmacro %}

@@ -7,7 +7,8 @@ What it knows is how the source and the transport behave, and nothing of how dbt
 * The connector keeps an offset: the last LSN all events of which were acknowledged. After a restart
   it goes on with the first event behind it. Inside a transaction it sends BEGIN again and,
   before Debezium 3.6.1, counts its events from 1 again; END counts the events since then.
-* A snapshot is a row for each row, at one LSN; one that breaks off begins again.
+* A snapshot is a row for each row, at one LSN; one that breaks off begins again. A later one may
+  have seen, or not, what was committed right before its LSN and is streamed behind it.
 * The database's clock goes on whatever happens; LSNs go back where a backup is restored.
 * Delivery is at least once, in order in each topic; topics land in any order between each other.
 """
@@ -126,11 +127,20 @@ class Connector:
             "schema": "public", "table": table, "txId": xid, "lsn": lsn,
         }  # fmt: skip
 
-    def snapshot(self, rows: int | None = None, micros: bool = True) -> None:
+    def snapshot(
+        self,
+        rows: int | None = None,
+        micros: bool = True,
+        tables: dict[str, list[Row]] | None = None,
+        resume_at: int | None = None,
+    ) -> None:
         """All rows of all tables, or the first `rows` only: then it breaks off. `micros`: whether
-        events tell the time of their making in microseconds."""
-        database, offset = self.database, (len(self.database.transactions), self.database.lsn)
-        all_rows = [(table, row) for table, held in database.tables.items() for row in held]
+        events tell the time of their making in microseconds. `tables`: what it sees, `resume_at`:
+        the number of the transaction that is streamed next, where not all that is committed."""
+        database = self.database
+        next_transaction = len(database.transactions) if resume_at is None else resume_at
+        seen, offset = tables or database.tables, (next_transaction, database.lsn)
+        all_rows = [(table, row) for table, held in seen.items() for row in held]
         for number, (table, row) in enumerate(all_rows[:rows], start=1):
             mark = "last" if number == len(all_rows) else "first" if number == 1 else "true"
             value = {
@@ -140,7 +150,7 @@ class Connector:
                 **({"ts_us": EPOCH + len(self.sent)} if micros else {}),
             }  # fmt: skip
             self._send(f"public.{table}", self._key(table, row), value, offset)
-        self.next_transaction = len(database.transactions)
+        self.next_transaction = next_transaction
 
     def _key(self, table: str, row: Row | None) -> Row | None:
         return {"id": row["id"]} if row and table in self.database.keyed else None

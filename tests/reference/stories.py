@@ -4,7 +4,9 @@ transport does to the events."""
 from __future__ import annotations
 
 import random
+from copy import deepcopy
 from dataclasses import dataclass
+from itertools import groupby
 
 from .debezium import Event
 from .source import Connector, Database, Row
@@ -38,10 +40,17 @@ def begin(rng: random.Random) -> tuple[Database, Connector]:
 def go_on(rng: random.Random, database: Database, connector: Connector) -> None:
     """A few transactions, and how the connector gets through them. Equal rows of one INSERT into a
     table without a key come where it does not restart: else nothing tells them from copies."""
-    what = rng.choice(["stream", "restart", "restart", "again", "twice"])
+    what = rng.choice(["stream", "restart", "restart", "again", "twice", "snapshot"])
     for _ in range(rng.randrange(1, 4)):
         database.commit(*_statements(rng, database, has_equal=what == "stream"))
-    if what in ("restart", "twice"):
+    if what == "snapshot":
+        connector.stream()
+        before, number = deepcopy(database.tables), len(database.transactions)
+        database.commit(*_statements(rng, database, has_equal=False))
+        seen = rng.choice([None, before])
+        connector.snapshot(micros=rng.random() < 0.7, tables=seen, resume_at=number)
+        connector.stream()
+    elif what in ("restart", "twice"):
         connector.stream(events=rng.randrange(1, 12))
         for _ in range(1 if what == "restart" else 2):
             connector.restart(rng.randrange(0, 5), events=rng.randrange(1, 9))
@@ -123,10 +132,14 @@ def clean(seed: int, segments: int) -> Story:
     database, connector = begin(rng)
     for _ in range(segments):
         go_on(rng, database, connector)
-    events = connector.sent
-    rows = sum(e.value is not None and '"op": "r"' in e.value for e in events)
-    landed = arrive_by_topic(rng, events[rows:]) if rng.random() < 0.8 else events[rows:]
-    return Story(database, [*events[:rows], *landed])
+    database.commit(*_statements(rng, database, has_equal=False))
+    connector.stream()
+    landed: list[Event] = []
+    for is_row, events in groupby(connector.sent, lambda e: '"op": "r"' in (e.value or "")):
+        mixed = not is_row and rng.random() < 0.8
+        part = list(events)
+        landed += arrive_by_topic(rng, part) if mixed else part
+    return Story(database, landed)
 
 
 def faulty(seed: int) -> tuple[str, Story]:

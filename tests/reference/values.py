@@ -47,6 +47,8 @@ def read_value(value: Any, data_type: str) -> Any:
         return None
     if name in ("string", "varchar", "char"):
         text = value if isinstance(value, str) else to_json(value)
+        if isinstance(value, str) and re.search("[\ud800-\udfff]", value):
+            raise BadValue("half a surrogate pair is no character")
         return _sized(str(text), name, size)
     if not isinstance(value, (str, bool)):
         raise BadValue(f"a JSON {type(value).__name__} is no {data_type}")

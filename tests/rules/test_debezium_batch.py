@@ -18,6 +18,9 @@ COLUMNS = [
 ]
 ANSWERS = {
     r"max\(resume_position\)": [{"position": 4}],
+    "as has_snapshot from": [
+        {"snapshot_wal": 70000, "first_lsn": "0x00000000013880000000", "has_snapshot": 1}
+    ],
     LATE: [{"source_schema": "public", "source_name": "t", "late_rows": 2}],
     r"^describe": COLUMNS,
 }
@@ -28,7 +31,7 @@ def said(shop: Shop, has_snapshot_rows: bool | None, *options: str, **answers: A
     news = {
         "last_position": 9, "last_lsn": "0x00000001988078000000", "database": "pg.d",
         "first_change": 80000, "has_snapshot_rows": has_snapshot_rows, "old_ends": "[]",
-        "old_xids": "[]",
+        "old_xids": "[]", "last_snapshot_wal": 70000,
     }  # fmt: skip
     answer = {**ANSWERS, "as has_snapshot_rows": [news], **answers}
     with shop.with_models({"late_log.sql": MODEL, "kafka.yml": SOURCE}) as selection:

@@ -5,8 +5,10 @@ Logs come from a model of the source (`reference/source.py`), and the truth is i
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -331,3 +333,157 @@ def test_transaction_ids_without_a_position(shop):
     result = shop.run(old)
     assert not result.success
     assert "its transaction id 501 has no LSN: read the source with Debezium 2" in result.output
+
+
+# --- snapshots after the first --------------------------------------------------------------------
+
+
+def missed(shop: Shop) -> tuple[Database, Connector, int]:
+    """A log that is captured; then changes that the connector never sends, and a snapshot."""
+    database, connector = shop.begin(1, 2, 3, 4)
+    connector.snapshot()
+    database.commit(updates(1), ("update", "t", row(4, "first"), row(5, "moved")))
+    connector.stream()
+    start = len(connector.sent)
+    assert shop.run(connector.sent).success
+    database.commit(
+        updates(2), ("insert", "t", row(7, "missed"), row(8, "missed")),
+        ("delete", "t", row(3, "first")),
+        ("insert", "bag", {"id": 0, "v": "same"}, {"id": 1, "v": "missed"}),
+    )  # fmt: skip
+    connector.snapshot()
+    database.commit(updates(1, old="new", new="after"))
+    connector.stream()
+    return database, connector, start
+
+
+def test_a_later_snapshot_with_the_same_rows(shop):
+    """In a batch of its own, cut in its middle, and beside keys that pass over each other and equal
+    rows."""
+    database, connector = shop.begin(1, 2, 3)
+    connector.snapshot()
+    moves = [(1, "first", 2), (2, "first", 3), (3, "first", 9), (9, "first", 4)]
+    rows = [image for old, v, new in moves for image in (row(old, v), row(new, v))]
+    database.commit(("update", "t", *rows))
+    database.commit(updates(2), ("delete", "t", row(3, "first")))
+    connector.stream()
+    assert shop.run(connector.sent).success
+    start = len(connector.sent)
+    connector.snapshot()
+    result = shop.run(connector.sent[start : start + 2])
+    assert result.success
+    assert "the last row of the snapshot has not landed" in result.output
+    database.commit(updates(2, old="new", new="newer"))
+    connector.stream()
+    result = shop.run(connector.sent[start + 2 :])
+    assert result.success, result.output
+    assert "waits" not in result.output
+    assert shop.has(database) and shop.is_balanced()
+    assert shop.run(connector.sent[start : start + 3]).success
+    assert shop.run([], "--full-refresh").success
+    assert shop.has(database) and shop.is_balanced()
+
+
+@pytest.mark.parametrize("choice", ["take", "anew"])
+def test_a_later_snapshot_with_other_rows(shop, choice):
+    database, connector, start = missed(shop)
+    for batch in (connector.sent[start:], []):
+        result = shop.run(batch)
+        assert not result.success
+        assert (
+            "has other rows than the tables by the log: public.bag (2 missing in the log), public.t"
+            " (2 missing in the log, 1 other in the log, 1 in the log alone): changes were missed"
+        ) in result.output
+    chosen = ["--vars", f"{{cdc_later_snapshots: {choice}}}"]
+    assert shop.run([], *chosen).success
+    assert shop.has(database) and shop.is_balanced()
+    truncates = shop.project.table("log").where("operation = 'TRUNCATE'").count()
+    assert truncates == (2 if choice == "anew" else 0)
+    assert shop.run([]).success
+    assert shop.run([], "--full-refresh", *chosen).success
+    assert shop.has(database) and shop.is_balanced()
+
+
+@pytest.mark.parametrize("has_seen", [True, False])
+def test_a_later_snapshot_beside_a_transaction(shop, has_seen):
+    """What was committed right before its LSN is streamed behind it, whether it has seen it."""
+    database, connector = shop.begin(1, 2, 3)
+    connector.snapshot()
+    database.commit(updates(1))
+    connector.stream()
+    before = deepcopy(database.tables)
+    database.commit(
+        updates(2), ("insert", "t", row(4, "x")), ("delete", "t", row(3, "first")),
+        ("insert", "bag", {"id": 0, "v": "same"}), ("insert", "bag", {"id": 1, "v": "other"}),
+    )  # fmt: skip
+    connector.snapshot(tables=None if has_seen else before, resume_at=2)
+    middle = len(connector.sent)
+    connector.stream()
+    database.commit(updates(4, old="x", new="y"))
+    connector.stream()
+    assert shop.run(connector.sent[:middle]).success
+    assert "no transaction behind the snapshot has landed" in shop.run([]).output
+    assert shop.run(connector.sent[middle:]).success
+    assert shop.has(database) and shop.is_balanced()
+
+
+def test_a_snapshot_of_a_log_that_began_without_one(shop):
+    """It is not before what was streamed; rows that it alone has are told."""
+    database, connector = shop.begin(1, 2, 3)
+    connector.stream()
+    connector.sent.clear()
+    database.commit(updates(1))
+    connector.stream()
+    connector.snapshot()
+    database.commit(updates(2))
+    connector.stream()
+    result = shop.run(connector.sent)
+    assert "public.t (2 missing in the log)" in result.output
+    assert shop.run([], "--vars", "{cdc_later_snapshots: take}").success
+    assert shop.project.table("log").where("tran_id = 'snapshot'").first().lsn > "0x000000000101"
+    rows: dict[int, str] = {}
+    for record in shop.project.table("log").where("source_name = 't'").orderBy("lsn").collect():
+        if record.before_image:
+            rows.pop(json.loads(record.before_image)["id"], None)
+        if record.after_image:
+            rows[json.loads(record.after_image)["id"]] = record.after_image
+    assert [json.loads(image) for _, image in sorted(rows.items())] == database.tables["t"]
+
+
+def test_a_later_snapshot_that_is_given_up(shop):
+    database, connector, start = missed(shop)
+    result = shop.run(connector.sent[start:])
+    name = re.search(r'"(snapshot:[0-9]+)"', result.output)[1]
+    given_up = f'{{cdc_give_up_transactions: ["{name}"]}}'
+    assert shop.run([], "--vars", given_up).success
+    assert not shop.has(database)
+
+
+def test_a_table_that_a_later_snapshot_brings(shop):
+    """It is new to the connector: its rows are its first content."""
+    database, connector = shop.begin(1, 2)
+    connector.snapshot()
+    database.commit(updates(1))
+    connector.stream()
+    assert shop.run(connector.sent).success
+    start = len(connector.sent)
+    database.tables["new"] = []
+    database.keyed.add("new")
+    database.commit(("insert", "new", row(1, "a"), row(2, "b")))
+    connector.snapshot()
+    database.commit(("update", "new", row(1, "a"), row(1, "c")))
+    connector.stream()
+    assert shop.run(connector.sent[start:]).success
+    assert shop.has(database) and shop.is_balanced()
+
+
+def test_rows_of_a_later_snapshot_that_land_late(shop):
+    """The log is past the snapshot without them."""
+    _, connector, start = missed(shop)
+    taken = ["--vars", "{cdc_later_snapshots: take}"]
+    rest = connector.sent[start:]
+    assert shop.run([*rest[:1], *rest[2:]], *taken).success
+    result = shop.run(rest[1:2], *taken)
+    assert not result.success
+    assert "rows of the snapshot landed when the log was past it" in result.output
+    assert "public.t (1)" in result.output

@@ -45,11 +45,29 @@ SCALED = [
 TIMES = [
     "0", "-1", "1", "999", '"2008-08-07T14:11:06Z"', '"2008-08-07T14:11:06.5"', "1.5", "1.50",
     "true", '"2008-08-07T14:11:06.1234567+02:00"', '"now"', '"infinity"', '"x5"',
+    '"+294247-01-10T04:00:25.200Z"', '"-290308-12-21T19:59:27.6Z"', '"-infinity"',
 ]  # fmt: skip
-MILLIS = [*TIMES, "-30610224000000", "253402300799999", "9223372036854775807"]
-MICROS = [*TIMES, "-30610224000000000", "253402300799999999", "1795252512226769"]
-NANOS = [*TIMES, "1795252512226769999", "-1795252512226769999"]
+MILLIS = [
+    *TIMES, "-30610224000000", "253402300799999", "9223372036854775807", "9223372036825200",
+    "-9223372036832400",
+]  # fmt: skip
+MICROS = [
+    *TIMES, "-30610224000000000", "253402300799999999", "1795252512226769", "9223372036825200000",
+    "-9223372036832400000",
+]  # fmt: skip
+NANOS = [
+    *TIMES, "1795252512226769999", "-1795252512226769999", "9223372036854775807",
+    "-9223372036854775808",
+]  # fmt: skip
+INFINITIES = {
+    "2147483647", "-2147483648", "9223372036825200", "-9223372036832400", "9223372036825200000",
+    "-9223372036832400000",
+}  # fmt: skip
 DATES = [
+    "2147483647",
+    "-2147483648",
+    '"infinity"',
+    '"+5881580-07-11"',
     "0",
     "-354285",
     "19000",
@@ -117,6 +135,10 @@ def canonical(value: str, source_type: str, data_type: str) -> str:
     is_time = source_type.startswith(("date", "timestamp"))
     if is_text and is_time and not value.lstrip("-").isdigit():
         return value
+    if is_text and value in INFINITIES:
+        return '"-infinity"' if value.startswith("-") else '"infinity"'
+    if value in NANOS[-2:]:
+        raise ValueError(f"{value} is no time")
     text = decode_value(parse_json(value), source_type)
     if is_time:
         read_value(text, source_type.partition("(")[0])

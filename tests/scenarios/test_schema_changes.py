@@ -220,6 +220,7 @@ def story(make_project: Callable[..., Project]) -> Story:
     log.commit(("INSERT", "notes", {"id": 4, "text": "four"}))
     seen["lang"] = int_to_lsn(lsn_to_int(log.end) + 2)
     log.commit(("INSERT", "notes", {"id": 5, "text": "five", "lang": "en"}))
+    log.commit(("INSERT", "renamed", {"id": 6, "text": "six"}))
     log.land(target)
     seen["types_run"] = target.run().output
     seen["asked"] = target.call(
@@ -239,6 +240,7 @@ def story(make_project: Callable[..., Project]) -> Story:
     log.write("TRUNCATE", None, "notes")
     log.commit(("INSERT", "orders", order(12, region="eu")))
     log.commit(("INSERT", "notes", {"id": 2, "text": "two", "lang": "en"}))
+    log.commit(("INSERT", "renamed", {"id": 7, "text": "seven"}))
     log.land(target)
     seen["truncated_run"] = target.run().output
     seen["truncated"] = ends(target)
@@ -335,6 +337,13 @@ def test_a_column_without_ddl_is_reported_once(story: Story) -> None:
     assert line in story.seen["types_run"]
     assert "'region'" not in story.seen["types_run"]  # a DDL record told of it
     assert "has a new column" not in story.seen["truncated_run"]
+
+
+def test_a_table_that_nobody_captures_is_reported_once(story: Story) -> None:
+    """A captured one may have got a new name, where the log has no DDL of it."""
+    line = "in the log for the first time and not captured: dbo.renamed; dbt run-operation enable"
+    assert line in story.seen["types_run"]
+    assert "dbo.renamed" not in story.seen["truncated_run"]
 
 
 def test_a_truncated_table_starts_anew(story: Story) -> None:

@@ -228,3 +228,31 @@ def test_an_instance_in_another_letter_case(capturing: Capture) -> None:
     capturing.project.write("models/beyond.sql", beyond)
     result = capturing.project.dbt("run", "--select", "beyond")
     assert "is above the high end" in result.output
+
+
+def test_a_consumer_in_a_package(capturing: Capture) -> None:
+    """Of one name with a consumer of the project it has a bookmark of its own."""
+    project, writer = capturing.project, Writer()
+    for place in ("", "dbt_packages/other/"):
+        project.write(f"{place}models/feed.sql", FEED)
+    theirs = {"name": "other", "version": "1.0.0", "config-version": 2}
+    theirs["models"] = {"other": {"+schema": "other"}}
+    project.write("dbt_packages/other/dbt_project.yml", json.dumps(theirs))
+    capturing.land(writer.insert("items", id=1, name="a"))
+    capturing.run()
+    capturing.land(writer.insert("items", id=2, name="b"))
+    capturing.run("--exclude", "other.feed")
+    mark = "consumer_bookmarks set consumer = 'other.feed' where consumer = 'feed'"
+    capturing.sql("update {schema}.consumer_bookmarks set consumer = 'old' where consumer = 'feed'")
+    capturing.sql(
+        "update {schema}.consumer_bookmarks set consumer = 'feed' where consumer = 'other.feed'"
+    )
+    assert mark in capturing.project.dbt("run", "--select", "other.feed").output
+    capturing.sql(f"update {{schema}}.{mark}")
+    capturing.sql("update {schema}.consumer_bookmarks set consumer = 'feed' where consumer = 'old'")
+    capturing.run("--select", "other.feed")
+    found = [row.id for row in capturing.sql("select id from {schema}_other.feed order by id")]
+    capturing.sql("drop schema {schema}_other cascade")
+    assert found == ids(capturing, "feed") == [1, 2]
+    marks = capturing.sql("select consumer from {schema}.consumer_bookmarks order by consumer")
+    assert [mark.consumer for mark in marks] == ["feed", "other.feed"]

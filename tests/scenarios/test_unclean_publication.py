@@ -164,14 +164,20 @@ def test_a_window_that_is_partly_published(make_project: Callable[..., Project],
     assert ids(capturing, "dbo_items_ct")[-1:] == [3]
 
 
-def test_a_line_break_behind_an_lsn_or_a_value(make_project: Callable[..., Project]) -> None:
-    """It is a bad record, not a transaction whose changes nobody finds."""
-    days = CaptureInstance("dbo", "days", "dbo_days", (("id", "int"), ("day", "date")), ("id",))
+def test_a_line_break_or_half_a_character(make_project: Callable[..., Project]) -> None:
+    """They are bad records, not transactions whose changes nobody finds, or question marks."""
+    columns = (("id", "int"), ("day", "date"), ("name", "string"))
+    days = CaptureInstance("dbo", "days", "dbo_days", columns, ("id",))
     capturing, writer = Capture(make_project, [days], vars=PLAIN), Writer()
     records = writer.insert("days", id=1, day="2024-05-01\n")
     capturing.land(records)
     assert "CDC 22859" in capturing.project.dbt("run").messages["dbo_days_ct"].message
-    capturing.amend(records[1].lsn, after_image='{"id": 1, "day": "2024-05-01"}')
+    half = '{"id": 1, "day": "2024-05-01", "name": "a\\ud800"}'
+    capturing.amend(records[1].lsn, after_image=half)
+    message = capturing.project.dbt("run").messages["dbo_days_ct"].message
+    assert f"column name, lsn {records[1].lsn}: the value a? of the after image" in message
+    assert "no half of a surrogate pair" in message
+    capturing.amend(records[1].lsn, after_image=half.replace("ud800", "ud83d\\ude00"))
     capturing.run()
     records = writer.insert("days", id=2, day="2024-05-02")
     capturing.land(replace(record, lsn=record.lsn + "\n") for record in records)

@@ -59,16 +59,19 @@ typed as (
             'at', try_cast(image.`at` as timestamp)
         ) as value,
         contains(text, '0000000') or contains(text, '9999999') as has_run,
+        if(contains(text, '\\u'), regexp_extract_all(text,
+            concat('"((?:[^"\\\\]|\\\\.)*+)"\\s*:\\s*"',
+            '(?i:[^"\\\\]|\\\\(?!ud[89a-f]).|\\\\ud[89ab]..\\\\ud[c-f])*+\\\\')), null) as halves,
         old is null or post is null or json.bad is not null or size(json.images) <> 2
         or not image.`note` rlike '^(?!-?\\d+[.]|0$|"|[{\\[].*(\\d[.]\\d|"(NaN|-?Inf)))'
             and replace(text, '"note":' || image.`note`, '\Z')
                 rlike '\\x1a[^,}\\s]|"note"\\s*:\\s*(-?\\d+[.eE]|-0|[-+]?[{\\[NI])'
-        or size(missing) > 0 or char_length(value.`note`) > 20
+        or size(missing) > 0 or array_contains(halves, 'note') or char_length(value.`note`) > 20
         or not image.`amount` <=> value.`amount`
         or (has_run or image.`amount` = 0) and text
             rlike '"amount"\\s*:\\s*"?-?(\\d*[.]\\d{18}\\d*[1-9]|[\\d.]*[1-9][\\d.]*[eE]-)'
-        or isnull(value.`at`) <> isnull(image.`at`) or not image.`at` rlike '^[-+]?\\d{4,}-\\d+-\\d'
-            as is_misfit
+        or coalesce(abs(year(value.`at`)) > 99999, true) <> isnull(image.`at`)
+        or not image.`at` rlike '^[-+]?\\d{4,}-\\d+-\\d' as is_misfit
     from compared
     lateral view inline(case operation
         when 'INSERT' then array(struct(2, new as image, after_image as text))

@@ -79,6 +79,9 @@ typed as (
             'column_9', try_to_binary(image.`column_9`, 'base64')
         ) as value,
         contains(text, '0000000') or contains(text, '9999999') as has_run,
+        if(contains(text, '\\u'), regexp_extract_all(text,
+            concat('"((?:[^"\\\\]|\\\\.)*+)"\\s*:\\s*"',
+            '(?i:[^"\\\\]|\\\\(?!ud[89a-f]).|\\\\ud[89ab]..\\\\ud[c-f])*+\\\\')), null) as halves,
         old is null or post is null or json.bad is not null or size(json.images) <> 2
         or not image.`column_2` rlike '^(?!-?\\d+[.]|0$|"|[{\\[].*(\\d[.]\\d|"(NaN|-?Inf)))'
             and replace(text, '"column_2":' || image.`column_2`, '\Z')
@@ -87,13 +90,14 @@ typed as (
             and replace(text, '"column_3":' || image.`column_3`, '\Z')
                 rlike '\\x1a[^,}\\s]|"column_3"\\s*:\\s*(-?\\d+[.eE]|-0|[-+]?[{\\[NI])'
         or size(missing) > 0 or not image.`column_1` <=> value.`column_1`
-        or char_length(value.`column_2`) > 40 or not image.`column_4` <=> value.`column_4`
+        or array_contains(halves, 'column_2') or char_length(value.`column_2`) > 40
+        or array_contains(halves, 'column_3') or not image.`column_4` <=> value.`column_4`
         or (has_run or image.`column_4` = 0) and text
             rlike '"column_4"\\s*:\\s*"?-?(\\d*[.]\\d{18}\\d*[1-9]|[\\d.]*[1-9][\\d.]*[eE]-)'
-        or isnull(value.`column_6`) <> isnull(image.`column_6`)
+        or coalesce(abs(year(value.`column_6`)) > 99999, true) <> isnull(image.`column_6`)
         or not image.`column_6` rlike '^[-+]?\\d{4,}-\\d+-\\d+([T ][0:.]+Z?)?\\z'
         or isnan(value.`column_7` - value.`column_7`) and text rlike '"column_7"\\s*:\\s*[^"\\s]'
-        or isnull(value.`column_8`) <> isnull(image.`column_8`)
+        or coalesce(abs(year(value.`column_8`)) > 99999, true) <> isnull(image.`column_8`)
         or not image.`column_8` rlike '^[-+]?\\d{4,}-\\d+-\\d'
         or isnull(value.`column_9`) <> isnull(image.`column_9`) or length(image.`column_9`) % 4 <> 0
             as is_misfit

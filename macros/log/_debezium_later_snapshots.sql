@@ -1,0 +1,334 @@
+{#- Snapshots after the first: what a connector reads anew where it may have missed changes. Each is compared with the
+    tables as the log has them at its LSN. Where they differ the user chooses (var cdc_later_snapshots): the differences
+    become a transaction, or the tables begin anew; else they stop the log. Only for a batch that has such rows. -#}
+{% macro _debezium_check_later_snapshots(events, batch, before_images) %}
+    {% set choice = dbt_cdc._debezium_later_snapshots_choice() %}
+    {% if choice == 'compare' %}
+        {% set found = dbt_cdc._fetch(dbt_cdc._debezium_snapshot_differences(events, batch, before_images)) %}
+        {% set tables = [] %}
+        {% for row in found %}
+            {% set counts = [] %}
+            {% for name, what in {
+                'missing': 'missing in the log', 'other': 'other in the log', 'extra': 'in the log alone'
+            }.items() if row[name] %}
+                {% do counts.append(row[name] ~ ' ' ~ what) %}
+            {% endfor %}
+            {% do tables.append(row.source_schema ~ '.' ~ row.source_name ~ ' (' ~ counts | join(', ') ~ ')') %}
+        {% endfor %}
+        {% if found %}
+            {% do dbt_cdc.raise_cdc_error(
+                22859,
+                'a later snapshot of the source, at ' ~ found[0].snapshot_lsn ~ ', has other rows than the tables by the '
+                ~ 'log: ' ~ tables | join(', '),
+                'changes were missed, and nothing of this batch is in the log; to take the differences in as one '
+                ~ 'transaction, give vars: {cdc_later_snapshots: take}; to begin these tables anew, as after a TRUNCATE, '
+                ~ 'vars: {cdc_later_snapshots: anew}; to go on without the snapshot, vars: {cdc_give_up_transactions: ["'
+                ~ found[0].name ~ '"]}'
+            ) %}
+        {% endif %}
+    {% endif %}
+{% endmacro %}
+
+
+{% macro _debezium_later_snapshots_choice() %}
+    {% set choice = var('cdc_later_snapshots', 'compare') %}
+    {% if choice not in ['compare', 'take', 'anew'] %}
+        {% do dbt_cdc.raise_cdc_error(
+            22963, "var cdc_later_snapshots is '" ~ choice ~ "'", "give 'compare', 'take' or 'anew'"
+        ) %}
+    {% endif %}
+    {% do return(choice) %}
+{% endmacro %}
+
+
+{#- By table how many rows of a later snapshot the log lacks, has otherwise, or has alone. -#}
+{% macro _debezium_snapshot_differences(events, batch, before_images) -%}
+with {{ dbt_cdc._debezium_events(events, batch, before_images) }},
+
+{{ dbt_cdc._debezium_owners(batch) }},
+
+{{ dbt_cdc._debezium_transactions(batch) }},
+
+{{ dbt_cdc._debezium_changes() }},
+
+{{ dbt_cdc._debezium_records(batch) }},
+
+{{ dbt_cdc._debezium_later_rows(batch) }},
+
+{{ dbt_cdc._debezium_differences() }}
+
+select
+    concat('snapshot:', commit_number) as name,
+    concat('0x', lpad(hex(commit_number), 14, '0'), '000000') as snapshot_lsn,
+    source_schema,
+    source_name,
+    count_if(operation = 'INSERT') as missing,
+    count_if(operation = 'UPDATE') as other,
+    count_if(operation = 'DELETE') as extra
+from differences
+group by commit_number, source_schema, source_name
+order by commit_number, source_schema, source_name
+{%- endmacro %}
+
+
+{#- CTEs `logged`, the log's records with those of this batch, `later_rows`, the rows of later snapshots, each once, and
+    `later_tables`, of whose tables the log has records before (`is_known`). -#}
+{% macro _debezium_later_rows(batch) -%}
+logged as (
+    {%- for relation in ['records'] + ([batch.log] if batch.is_incremental else []) %}
+    select lsn, operation, source_schema, source_name, before_image, after_image, encodings, position
+    from {{ relation }}
+    where source_name is not null
+    {{- '\n    union all' if not loop.last }}
+    {%- endfor %}
+),
+
+later_rows as (
+    select
+        *,
+        concat('0x', lpad(hex(commit_number), 14, '0'), '000000') as snapshot_lsn,
+        from_json(after, 'map<string,string>') as image,
+        json_object_keys(snapshot_key) as key_columns
+    from (
+        select
+            owned.*,
+            row_number() over (partition by owned.commit_number, snapshot_row order by position) as copy_number
+        from owned
+        inner join emitted_transactions
+            on
+                is_later
+                and owned.xid = emitted_transactions.xid
+                and owned.commit_number = emitted_transactions.commit_number
+    )
+    where copy_number = 1
+),
+
+later_tables as (
+    select
+        snapshots.*,
+        coalesce(first_lsn < snapshot_lsn, false) as is_known
+    from (
+        select
+            commit_number,
+            snapshot_lsn,
+            source_schema,
+            source_name,
+            min(position) as first_position,
+            -- a message key that two rows share is no key
+            if(count(*) = count(distinct snapshot_key), max(key_columns), null) as key_columns
+        from later_rows
+        group by commit_number, snapshot_lsn, source_schema, source_name
+    ) as snapshots
+    left join (
+        select
+            source_schema,
+            source_name,
+            min(lsn) as first_lsn
+        from logged
+        group by source_schema, source_name
+    ) using (source_schema, source_name)
+)
+{%- endmacro %}
+
+
+{#- CTE `differences`: what makes each known table by the log at a later snapshot's LSN that snapshot: (commit_number,
+    operation, source_schema, source_name, before, after, encodings, position). Rows are told apart by the message key;
+    without one they are counted. A column that the log's image lacks is no difference. -#}
+{% macro _debezium_differences() -%}
+-- each record takes its before image away and brings its after image; without a key a row is its image
+steps as (
+    select
+        *,
+        sum(rows) over (
+            partition by commit_number, source_schema, source_name, row_key order by lsn, rows
+        ) as rows_since
+    from (
+        select
+            later_tables.*,
+            lsn,
+            encodings,
+            position > first_position as is_beside,
+            step.*,
+            from_json(step.image_text, 'map<string,string>') as image,
+            if(key_columns is null, array(image_text), transform(key_columns, name -> image[name])) as row_key,
+            max(case when operation = 'TRUNCATE' then lsn end) over (
+                partition by commit_number, source_schema, source_name
+            ) as truncate_lsn
+        from logged
+        inner join later_tables using (source_schema, source_name)
+        lateral view explode(array(
+            named_struct(
+                'rows', -1,
+                'image_text', coalesce(before_image, case when operation = 'UPDATE' then after_image end)
+            ),
+            named_struct('rows', 1, 'image_text', after_image)
+        )) exploded as step
+        where is_known and lsn < snapshot_lsn
+    )
+    where image_text is not null and coalesce(lsn > truncate_lsn, true)
+),
+
+-- what is gone that never came was there before the log began
+by_the_log as (
+    select
+        commit_number,
+        source_schema,
+        source_name,
+        row_key,
+        max_by(image_text, case when rows > 0 then lsn end) as image_text,
+        max_by(image, case when rows > 0 then lsn end) as image,
+        max_by(encodings, lsn) as logged_encodings,
+        sum(rows) - least(min(rows_since), 0) as logged_count,
+        coalesce(sum(case when is_beside then rows end), 0) as beside_count,
+        max_by(is_beside, lsn) and max(key_columns) is not null as is_newer
+    from steps
+    group by commit_number, source_schema, source_name, row_key
+),
+
+by_the_snapshot as (
+    select
+        commit_number,
+        source_schema,
+        source_name,
+        if(
+            later_tables.key_columns is null, array(after),
+            transform(later_tables.key_columns, name -> image[name])
+        ) as row_key,
+        max(after) as after,
+        max_by(image, position) as snapshot_image,
+        max(encodings) as encodings,
+        min(position) as position,
+        count(*) as snapshot_count
+    from later_rows
+    inner join later_tables using (commit_number, source_schema, source_name)
+    where is_known
+    group by 1, 2, 3, 4
+),
+
+-- of a transaction at a lower LSN whose event comes behind the snapshot's rows nothing tells whether they have seen it:
+-- what it says of a key counts, and of rows without a key either count
+compared as (
+    select
+        * except (encodings, logged_encodings),
+        coalesce(encodings, logged_encodings) as encodings,
+        if(
+            coalesce(snapshot_count, 0) between logged_count - greatest(beside_count, 0)
+            and logged_count - least(beside_count, 0),
+            0, coalesce(snapshot_count, 0) - coalesce(logged_count, 0)
+        ) as more,
+        logged_count = 1 and snapshot_count = 1 and exists(
+            map_keys(image), name -> not image[name] <=> snapshot_image[name]
+        ) as is_other
+    from by_the_log
+    full outer join by_the_snapshot using (commit_number, source_schema, source_name, row_key)
+    where not coalesce(is_newer, false)
+),
+
+differences as (
+    select
+        commit_number,
+        case when more < 0 then 'DELETE' when more > 0 then 'INSERT' else 'UPDATE' end as operation,
+        source_schema,
+        source_name,
+        case when more <= 0 then image_text end as before,
+        case when more >= 0 then after end as after,
+        encodings,
+        position
+    from compared
+    lateral view explode(sequence(1, greatest(abs(more), 1))) numbers as number
+    where more <> 0 or is_other
+)
+{%- endmacro %}
+
+
+{#- CTE `records_and_snapshots`: the records, and a transaction for each later snapshot. It brings the rows of tables
+    that are new to the log; of the others nothing, the differences, or all rows behind a TRUNCATE. BEGIN and COMMIT
+    always are there: then the snapshot counts as read. -#}
+{% macro _debezium_later_records(batch) -%}
+{%- set choice = dbt_cdc._debezium_later_snapshots_choice() -%}
+{{ dbt_cdc._debezium_later_rows(batch) }},
+
+{% if choice == 'take' -%}
+{{ dbt_cdc._debezium_differences() }},
+
+{% endif -%}
+later_changes as (
+    select
+        commit_number,
+        'INSERT' as operation,
+        source_schema,
+        source_name,
+        null as before,
+        after,
+        encodings,
+        position,
+        2 as step
+    from later_rows
+    inner join later_tables using (commit_number, source_schema, source_name)
+    {{ 'where not is_known' if choice != 'anew' }}
+    {%- if choice == 'anew' %}
+    union all
+    select commit_number, 'TRUNCATE', source_schema, source_name, null, null, null, 0, 1
+    from later_tables
+    where is_known
+    {%- elif choice == 'take' %}
+    union all
+    select *, if(operation = 'DELETE', 1, 2)
+    from differences
+    {%- endif %}
+    union all
+    select commit_number, explode(array('BEGIN', 'COMMIT')), null, null, null, null, null, last_position, null
+    from emitted_transactions
+    where is_later
+),
+
+later_operations as (
+    select
+        *,
+        row_number() over (
+            partition by commit_number
+            order by
+                case operation when 'BEGIN' then 0 when 'COMMIT' then 3 else step end,
+                source_schema, source_name, position, before, after
+        ) as ordinal
+    from later_changes
+),
+
+records_and_snapshots as (
+    select * from records
+    union all
+    select
+        case
+            when operation = 'COMMIT' then concat('0x', lpad(hex(commit_number), 14, '0'), '000000')
+            when ordinal div {{ 2 ** 24 }} >= commit_number - previous_commit
+                then {{ dbt_cdc._raise_bad_record(
+                    "concat('snapshot:', commit_number)",
+                    "'it brings more rows than there is room for between its LSN and the commit before'",
+                    'take the snapshot in parts, of some of its tables each, or begin a log of its own with it'
+                ) | indent(16) }}
+            else concat(
+                '0x', lpad(hex(previous_commit + ordinal div {{ 2 ** 24 }}), 14, '0'),
+                lpad(hex(ordinal % {{ 2 ** 24 }}), 6, '0')
+            )
+        end as lsn,
+        'snapshot' as tran_id,
+        operation,
+        commit_time as record_time,
+        source_schema,
+        source_name,
+        before as before_image,
+        after as after_image,
+        cast(null as string) as ddl_command,
+        cast(null as int) as command_id,
+        encodings,
+        if(operation in ('BEGIN', 'COMMIT'), null, commit_number - 1) as source_lsn,
+        {%- set database = dbt_cdc._literal(batch.database) if batch.database else 'cast(null as string)' %}
+        case when operation = 'COMMIT' then {{ database }} end as source_database,
+        cast(null as bigint) as events,
+        case when operation = 'COMMIT' then balance end as balance,
+        position,
+        resume_position
+    from later_operations
+    inner join emitted_transactions using (commit_number)
+)
+{%- endmacro %}
