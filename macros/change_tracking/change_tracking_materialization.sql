@@ -18,7 +18,7 @@
     {% set is_capturing = dbt_cdc._is_capturing(window) %}
     {% if is_capturing and tracked.name in window.versions.tables
         and dbt_cdc._is_touched(tracked, window) %}
-        {% do dbt_cdc._check_key_types(tracked) if load_cached_relation(this) is not none %}
+        {% do dbt_cdc._check_key_types(tracked, this) if load_cached_relation(this) is not none %}
         {% set is_later = 'sys_change_version > ' ~ window.versions.base %}
         {% set encoded = dbt_cdc._with_encodings(tracked, window) %}
         {% set row_count = dbt_cdc._main_write_and_fetch(
@@ -35,9 +35,9 @@
 
 
 {#- Refuses a key column of another type than its table has, which would store its values as that. -#}
-{% macro _check_key_types(tracked) %}
+{% macro _check_key_types(tracked, relation) %}
     {% set kept = {} %}
-    {% for column in adapter.get_columns_in_relation(tracked.relation) %}
+    {% for column in adapter.get_columns_in_relation(relation) %}
         {% do kept.update({column.name | lower: column.dtype | lower}) %}
     {% endfor %}
     {% for column in dbt_cdc._key_columns(tracked)

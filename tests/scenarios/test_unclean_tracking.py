@@ -51,7 +51,7 @@ def test_the_type_of_a_key_is_edited(make_project: Callable[..., Project]) -> No
         types = tuple((name, edited if name == column else given) for name, given in columns)
         files = tracked_models([replace(prices, columns=types)])
         tracking.project.write("models/tracked.yml", files["tracked.yml"])
-        output = tracking.project.dbt("run").output
-        assert f"CDC 4997: the type of key column {column} of change tracking" in output
-        assert f"it is {kept}, the YAML says {edited}" in output
+        message = tracking.project.dbt("run").messages["change_tracking_dbo_prices"].message
+        assert f"CDC 4997: the type of key column {column} of change tracking" in message
+        assert f"it is {kept}, the YAML says {edited}" in message
     assert tracking.sql("select count(*) from {schema}.change_tracking_dbo_prices")[0][0] == 1
