@@ -6,6 +6,7 @@
     {%- do dbt_cdc._state_relation('scan_transactions') %}
     {%- if execute %}
         {%- do dbt_cdc._file_format() %}
+        {%- do dbt_cdc._check_location(model, model.fqn[0]) %}
         {%- set instance = dbt_cdc._current_instance(dbt_cdc.captured_model()) %}
 {{ dbt_cdc._change_rows(instance, dbt_cdc._instance_window(instance, dbt_cdc.scan_window())) }}
     {%- endif %}

@@ -3,6 +3,7 @@
     leave out, only the change table tells, and reading one costs more than all the rest. -#}
 {% macro publication() -%}
     {%- if execute -%}
+        {%- do dbt_cdc._check_configs() -%}
 {{ dbt_cdc._mapping_rows(dbt_cdc.scan_window()) }}
     {%- else -%}
         {%- do dbt_cdc._log_relation() -%}

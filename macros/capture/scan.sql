@@ -3,9 +3,8 @@
     {%- if not execute -%}
         {%- do dbt_cdc._log_relation() -%}
         {%- do dbt_cdc._declare_state() -%}
-    {%- elif dbt_cdc._window_to_scan().log -%}
-{{ dbt_cdc._scan_rows(dbt_cdc._window_to_scan()) }}
     {%- else -%}
-{{ dbt_cdc._no_rows() }}
+        {%- do dbt_cdc._check_configs() -%}
+{{ dbt_cdc._scan_rows(dbt_cdc._window_to_scan()) if dbt_cdc._window_to_scan().log else dbt_cdc._no_rows() }}
     {%- endif -%}
 {%- endmacro %}

@@ -18,6 +18,7 @@
     {% set is_capturing = dbt_cdc._is_capturing(window) %}
     {% if is_capturing and tracked.name in window.versions.tables
         and dbt_cdc._is_touched(tracked, window) %}
+        {% do dbt_cdc._check_key_types(tracked, this) if load_cached_relation(this) is not none %}
         {% set is_later = 'sys_change_version > ' ~ window.versions.base %}
         {% set encoded = dbt_cdc._with_encodings(tracked, window) %}
         {% set row_count = dbt_cdc._main_write_and_fetch(
@@ -31,6 +32,23 @@
 
     {% do return(dbt_cdc._end_of_model(relation, 'nothing to track', row_count)) %}
 {% endmaterialization %}
+
+
+{#- Refuses a key column of another type than its table has, which would store its values as that. -#}
+{% macro _check_key_types(tracked, relation) %}
+    {% set kept = {} %}
+    {% for column in adapter.get_columns_in_relation(relation) %}
+        {% do kept.update({column.name | lower: column.dtype | lower}) %}
+    {% endfor %}
+    {% for column in dbt_cdc._key_columns(tracked)
+        if not dbt_cdc._holds_type(kept[column.name | lower], column.data_type | lower | trim) %}
+        {% do dbt_cdc.raise_cdc_error(
+            4997, 'the type of key column ' ~ column.name ~ ' of change tracking of table ' ~ tracked.table
+            ~ ' was edited: it is ' ~ kept[column.name | lower] ~ ', the YAML says ' ~ column.data_type,
+            'take the edit back, or disable_change_tracking and enable it again'
+        ) %}
+    {% endfor %}
+{% endmacro %}
 
 
 {#- The columns of a side table in physical order: name -> type. `sys_change_existed` tells whether the row

@@ -8,6 +8,7 @@
     {%- if execute %}
         {%- set tracked = dbt_cdc._tracked_table(model) %}
         {%- do dbt_cdc._file_format() %}
+        {%- do dbt_cdc._check_location(model, model.fqn[0]) %}
 {{ dbt_cdc._tracked_rows(tracked, dict(dbt_cdc.scan_window(), log=log)) }}
     {%- endif %}
 {%- endmacro %}

@@ -86,8 +86,8 @@
                 cast(raise_error({{ dbt_cdc._literal(dbt_cdc._untracked_text(tracked)) }}) as bigint)
             )
             and sys_change_version <= {{ dbt_cdc._published_version('current_version', tracked) }}
-            {%- for name in key %}
-            and {{ name }} = {{ values[loop.index0] }}
+            {%- for column in dbt_cdc._key_columns(tracked) %}
+            and {{ dbt_cdc._is_key_value(column, values[loop.index0]) }}
             {%- endfor %}
     )
     where
@@ -95,4 +95,13 @@
         {%- for value in values %}
         and {{ value }} is not null
         {%- endfor %}
+{%- endmacro %}
+
+
+{#- Whether a key column has a value; one of type char(n) has it whatever the blanks behind it. -#}
+{% macro _is_key_value(column, value) -%}
+    {%- set name = dbt_cdc._column(column.name) -%}
+    {%- if (column.data_type | lower | trim).startswith('char') -%} rtrim({{ name }}) = rtrim({{ value }})
+    {%- else -%} {{ name }} = {{ value }}
+    {%- endif -%}
 {%- endmacro %}

@@ -10,14 +10,12 @@
         {% do dbt_cdc._consumer_key(consumer, columns) %}
     {% endif %}
     {% if consumer.makes_table %}
-        {% call statement('main') -%}
-            {{ dbt_cdc._create_as_sql(
-                relation, columns, dbt_cdc['_' ~ consumer.kind ~ '_rows'](columns, changes, consumer)) }}
-        {%- endcall %}
+        {% do dbt_cdc._run_unpadded(dbt_cdc._create_as_sql(
+            relation, columns, dbt_cdc['_' ~ consumer.kind ~ '_rows'](columns, changes, consumer)), consumer) %}
     {% elif consumer.has_news %}
         {% do dbt_cdc._follow_columns(relation, columns.values() | list + added, present) %}
         {% set merge = dbt_cdc['_' ~ consumer.kind ~ '_merge'](relation, columns, changes, consumer) %}
-        {% do dbt_cdc._run_merge(dbt_cdc._write_once(merge, changes), consumer) %}
+        {% do dbt_cdc._run_unpadded(dbt_cdc._write_once(merge, changes), consumer) %}
     {% endif %}
 {% endmacro %}
 
@@ -65,9 +63,9 @@ as
 {%- endmacro %}
 
 
-{#- A MERGE whose source reads a char(n) column fails in Delta (delta-io/delta#3868) unless Spark leaves the
-    padding to the writer, as change tables have it anyway. -#}
-{% macro _run_merge(merge, consumer) %}
+{#- The table has values of char(n) columns as change tables keep them, without padding. A MERGE whose source reads such
+    a column fails in Delta (delta-io/delta#3868) unless Spark leaves the padding to the writer. -#}
+{% macro _run_unpadded(sql, consumer) %}
     {% set types = [] %}
     {% for window in consumer.windows.values() %}
         {% do types.extend(window.instance.columns | map(attribute='data_type') | map('lower')) %}
@@ -75,7 +73,7 @@ as
     {% set has_char = modules.re.search('(^|,)char', types | join(',')) %}
     {% do run_query('set spark.sql.readSideCharPadding=false') if has_char %}
     {% call statement('main') -%}
-        {{ merge }}
+        {{ sql }}
     {%- endcall %}
     {% do run_query('reset spark.sql.readSideCharPadding') if has_char %}
 {% endmacro %}

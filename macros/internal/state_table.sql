@@ -1,8 +1,39 @@
 {#- The body of a metadata model: an empty table of the columns that its YAML lists. -#}
 {% macro state_table() -%}
     {{ config(materialized='state_table', full_refresh=false) }}
+    {%- do dbt_cdc._check_configs() if execute %}
     {{- dbt_cdc._no_rows() if execute }}
 {%- endmacro %}
+
+
+{#- What the root project sets for all models counts for the package's, too, over what these set themselves. -#}
+{% macro _check_configs() %}
+    {% for node in graph.nodes.values() | sort(attribute='name')
+        if node.resource_type == 'model' and node.fqn[:2] == ['dbt_cdc', 'metadata'] %}
+        {% if node.config.materialized not in ['state_table', 'state_view', 'scan', 'publication'] %}
+            {% do dbt_cdc.raise_cdc_error(
+                22938, 'model ' ~ node.name ~ " of dbt_cdc is materialized as '" ~ node.config.materialized
+                ~ "', which would replace what it holds",
+                'in dbt_project.yml, set +materialized under the name of the project: models: {'
+                ~ project_name ~ ': {+materialized: ' ~ node.config.materialized ~ '}}'
+            ) %}
+        {% endif %}
+        {% do dbt_cdc._check_location(node, 'dbt_cdc') %}
+    {% endfor %}
+{% endmacro %}
+
+
+{#- Delta takes over the files that a folder has, and a change table must begin empty. -#}
+{% macro _check_location(node, scope) %}
+    {% if node.config.get('location_root') %}
+        {% do dbt_cdc.raise_cdc_error(
+            22938, 'model ' ~ node.name ~ " has location_root '" ~ node.config.location_root
+            ~ "', and state and change tables are where their schema is",
+            'keep location_root for other models, in dbt_project.yml: models: {' ~ scope
+            ~ ': {+location_root: null}}, and give the schema a location'
+        ) %}
+    {% endif %}
+{% endmacro %}
 
 
 {#- None of the rows that the model's YAML describes. -#}

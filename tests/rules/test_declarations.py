@@ -11,6 +11,7 @@ import pytest
 import yaml
 from database import standing_in
 from harness import PACKAGE, DbtResult, Project
+from statements import is_write
 
 INT = {"id": "int"}
 MISTAKES: dict[str, tuple[int, str, dict[str, Any]]] = {
@@ -48,6 +49,7 @@ MISTAKES: dict[str, tuple[int, str, dict[str, Any]]] = {
     "column_id_ct": (22963, "column_id", {"column_meta": {"column_id": "first"}}),
     "unknown_setting_ct": (22963, "capture_form", {"capture_form": "now"}),
     "parquet_ct": (22938, "parquet", {"file_format": "parquet"}),
+    "location_ct": (22938, "has location_root '/data'", {"location_root": "/data"}),
 }  # fmt: skip
 
 
@@ -57,8 +59,9 @@ def declaration(model: str, wrong: dict[str, Any]) -> dict[str, Any]:
     columns = wrong.pop("columns", INT)
     meta = {"config": {"meta": wrong.pop("column_meta")}} if "column_meta" in wrong else {}
     config: dict[str, Any] = {}
-    if "file_format" in wrong:
-        config["file_format"] = wrong.pop("file_format")
+    for name in ("file_format", "location_root"):
+        if name in wrong:
+            config[name] = wrong.pop(name)
     name = model.removesuffix("_ct")
     cdc = {"source_schema": "dbo", "source_name": name, "capture_instance": name}
     cdc = {**cdc, "index_columns": ["id"], **wrong}
@@ -99,6 +102,23 @@ def test_mistakes_in_yaml(mistaken: DbtResult, model: str) -> None:
     assert f"CDC {number}: " in message, message
     assert part in message, message
     assert "\tat " not in message
+
+
+@pytest.mark.parametrize(("config", "said"), [
+    ({"+materialized": "table"}, "captured_columns of dbt_cdc is materialized as 'table'"),
+    ({"+location_root": "/data"}, "captured_columns has location_root '/data'"),
+])  # fmt: skip
+def test_configs_of_all_models(
+    make_project: Callable[..., Project], config: dict[str, Any], said: str
+) -> None:
+    """Those of the root project hold for the package's state, too: nothing of it is written."""
+    project = project_of(make_project, declaration("one_ct", {}))
+    settings = json.loads((project.folder / "dbt_project.yml").read_text(encoding="utf-8"))
+    project.write("dbt_project.yml", json.dumps({**settings, "models": config}))
+    with standing_in({}, may_lack=True) as sent:
+        result = project.dbt("run", "--select", "captured_columns")
+    assert f"CDC 22938: model {said}" in result.messages["captured_columns"].message
+    assert not [s for s in sent if is_write(s) and not s.startswith("create schema")]
 
 
 def test_the_examples_of_the_settings(make_project: Callable[..., Project]) -> None:

@@ -387,21 +387,21 @@ def test_a_later_snapshot_with_the_same_rows(shop):
 @pytest.mark.parametrize("choice", ["take", "anew"])
 def test_a_later_snapshot_with_other_rows(shop, choice):
     database, connector, start = missed(shop)
-    for batch in (connector.sent[start:], []):
-        result = shop.run(batch)
-        assert not result.success
-        assert (
-            "has other rows than the tables by the log: public.bag (2 missing in the log), public.t"
-            " (2 missing in the log, 1 other in the log, 1 in the log alone): changes were missed"
-        ) in result.output
+    result = shop.run(connector.sent[start:])
+    assert not result.success
+    assert (
+        "has other rows than the tables by the log: public.bag (2 missing in the log), public.t"
+        " (2 missing in the log, 1 other in the log, 1 in the log alone): changes were missed"
+    ) in result.output
     chosen = ["--vars", f"{{cdc_later_snapshots: {choice}}}"]
     assert shop.run([], *chosen).success
     assert shop.has(database) and shop.is_balanced()
     truncates = shop.project.table("log").where("operation = 'TRUNCATE'").count()
     assert truncates == (2 if choice == "anew" else 0)
     assert shop.run([]).success
-    assert shop.run([], "--full-refresh", *chosen).success
-    assert shop.has(database) and shop.is_balanced()
+    if choice == "take":
+        assert shop.run([], "--full-refresh", *chosen).success
+        assert shop.has(database) and shop.is_balanced()
 
 
 @pytest.mark.parametrize("has_seen", [True, False])

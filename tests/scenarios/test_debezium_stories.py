@@ -33,7 +33,7 @@ def seeds(quick: int, all_of_them: int) -> list[object]:
     return [*range(quick), *more]
 
 
-@pytest.mark.parametrize("seed", seeds(4, 40))
+@pytest.mark.parametrize("seed", seeds(2, 40))
 def test_whatever_the_connector_goes_through(shop, seed):
     """Restarts, events that come again, topics that lag, batches cut anywhere: always the truth."""
     story, rng = stories.clean(seed, 20), random.Random(seed)
@@ -55,7 +55,7 @@ def test_whatever_the_connector_goes_through(shop, seed):
     assert shop.is_balanced()
 
 
-@pytest.mark.parametrize("seed", seeds(16, 160))
+@pytest.mark.parametrize("seed", seeds(8, 160))
 def test_whatever_goes_wrong_is_said(shop, seed):
     """A lost or late event, LSNs that go back, another database: an error, or what waits."""
     fault, story = stories.faulty(seed)

@@ -10,6 +10,7 @@ import pytest
 from capturing import Capture, instance_yaml
 from harness import DbtResult, Project
 from reference.capture import CaptureInstance
+from reference.log import int_to_lsn
 from statements import dying_at
 from transactions import Writer
 
@@ -256,3 +257,51 @@ def test_a_consumer_in_a_package(capturing: Capture) -> None:
     assert found == ids(capturing, "feed") == [1, 2]
     marks = capturing.sql("select consumer from {schema}.consumer_bookmarks order by consumer")
     assert [mark.consumer for mark in marks] == ["feed", "other.feed"]
+
+
+def test_a_key_of_type_char(make_project: Callable[..., Project]) -> None:
+    """One row for each key, however it is padded: in the first table, an initial one, later
+    changes, and when the source makes it a varchar."""
+    columns = (("code", "char(5)"), ("n", "int"))
+    codes = CaptureInstance("dbo", "codes", "dbo_codes", columns, ("code",))
+    initial = f", initial=target.schema ~ '.dump', initial_lsn='{int_to_lsn(0)}'"
+
+    def model(config: str, more: str = "") -> str:
+        changes = f"{{{{ dbt_cdc.new_changes('dbo_codes'{more}) }}}}"
+        return f"{{{{ config({config}) }}}}\nselect * from {changes}\n"
+
+    models = {
+        "codes.sql": model("materialized='replica'"),
+        "versions.sql": model("materialized='history'"),
+        "begun.sql": model("materialized='replica'", initial),
+        "fed.sql": model(APPEND, ", 'net'" + initial),
+    }
+    capturing, writer = Capture(make_project, [codes, LINES], models=models, vars=PLAIN), Writer()
+    capturing.sql(
+        "create table {schema}.dump using delta as"
+        " select cast(code as char(5)) as code, 1 as n from values ('abc'), ('xyz') as (code)"
+    )
+
+    def change(old: int, new: int) -> None:
+        before, after = ({"code": "abc", "n": n} for n in (old, new))
+        capturing.land(writer.commit("codes", before, after))
+
+    def found(table: str, condition: str = "true") -> list[tuple[str, int]]:
+        query = f"select trim(code) as code, n from {{schema}}.{table} where {condition} order by 1"
+        return [(row.code, row.n) for row in capturing.sql(query)]
+
+    change(1, 2)
+    capturing.run()
+    assert found("fed") == [("abc", 2), ("xyz", 1)]
+    change(2, 3)
+    capturing.land(writer.commit("codes", {"code": "xyz", "n": 1}))
+    capturing.run()
+    ddl = json.dumps([{"name": "code", "type": "varchar(20)"}, {"name": "n", "type": "int"}])
+    command = "ALTER TABLE dbo.codes ALTER COLUMN code varchar(20)"
+    capturing.land(
+        [writer.record("DDL", "codes", tran_id=None, after_image=ddl, ddl_command=command)]
+    )
+    change(3, 4)
+    capturing.run()
+    assert found("codes") == found("begun") == [("abc", 4)]
+    assert found("versions", "valid_to_lsn is null") == [("abc", 4)]

@@ -55,8 +55,7 @@ def take_lines_out(capturing: Capture) -> None:
     (capturing.project.folder / "models/lines.yml").unlink()
 
 
-@pytest.mark.parametrize("stopped", ["lines", "items"])
-@pytest.mark.parametrize("capture_from", ["log_start", "now"])
+@pytest.mark.parametrize(("capture_from", "stopped"), [("log_start", "lines"), ("now", "items")])
 def test_an_instance_that_is_taken_out_before_it_is_published(
     make_project: Callable[..., Project], capture_from: str, stopped: str
 ) -> None:
