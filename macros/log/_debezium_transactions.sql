@@ -114,7 +114,7 @@ queue as (
     select
         *,
         case
-            when is_later then true
+            when is_later then has_last_row
             when xid = 'snapshot'
                 then has_last_row or max(xid not in ('snapshot', '')) over (partition by fate)
             else commit_number is not null and landed_events >= event_count
