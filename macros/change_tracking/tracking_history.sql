@@ -36,7 +36,7 @@
         "select date_format(max(commit_time), 'yyyy-MM-dd HH:mm:ss') as time from "
         ~ dbt_cdc._state_relation('syscommittab') ~ ' where commit_ts <= ' ~ cleanup.version)[0].time %}
     {% do return('UpdateRetention: ' ~ settings.retention_period ~ ' ' ~ settings.retention_period_units_desc
-        ~ ', commits up to ' ~ last if last else '') %}
+        ~ (', commits up to ' ~ last if last else ', no commit is older')) %}
 {% endmacro %}
 
 

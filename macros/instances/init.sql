@@ -40,10 +40,17 @@
 
 {#- A project that has a log already goes on with enable_table. -#}
 {% macro _check_has_no_log() %}
+    {% set folders = [] %}
+    {% for node in graph.nodes.values() if node.resource_type == 'model' and node.package_name == project_name
+        and (node.config.meta.get('cdc') or node.name == dbt_cdc._setting('cdc_log_model')) %}
+        {% do folders.append(node.original_file_path.rpartition('/')[0]) %}
+    {% endfor %}
     {% for name in ['cdc_log_model', 'cdc_log_source', 'cdc_capture_instances'] if dbt_cdc._setting(name) %}
         {% do dbt_cdc.raise_cdc_error(
             22963, 'the project has var ' ~ name ~ ' already: ' ~ dbt_cdc._setting(name),
-            'init begins a project; add a table to one that is there with dbt run-operation enable_table'
+            'init begins a project; add a table to one that is there with dbt run-operation enable_table; to begin '
+            ~ 'again with other answers, delete the variables cdc_... in dbt_project.yml and what init wrote'
+            ~ (' in ' ~ folders | unique | sort | join(', ') if folders)
         ) %}
     {% endfor %}
 {% endmacro %}

@@ -114,7 +114,7 @@ queue as (
     select
         *,
         case
-            when is_later then true
+            when is_later then has_last_row
             when xid = 'snapshot'
                 then has_last_row or max(xid not in ('snapshot', '')) over (partition by fate)
             else commit_number is not null and landed_events >= event_count
@@ -123,7 +123,7 @@ queue as (
             min(case when commit_number is null then first_position end) over (partition by fate order by place)
             < end_position, false
         ) as has_open_before,
-        max(struct(commit_number, end_position, last_position, change_time)) over (
+        max(if(end_position is null, null, struct(commit_number, end_position, change_time))) over (
             partition by fate order by end_position rows between unbounded preceding and 1 preceding
         ) as before_it,
         coalesce(
@@ -183,14 +183,11 @@ emitted_transactions as (
                 {{ 'max(last_position) over ()' if batch.last_position is none
                     else batch.last_position }}
             ) as resume_position,
-            -- both landed in their order, this one wholly behind the other; its LSN is lower, and its time later by
-            -- more than clocks may differ
+            -- it began behind the other's END; its LSN is lower, and its time later by more than clocks may differ
             max(case
                 when
                     before_it.commit_number > commit_number
-                    and before_it.end_position = before_it.last_position
                     and before_it.end_position < first_position
-                    and end_position = last_position
                     and before_it.change_time < change_time - interval '10' second
                     then concat_ws(':', xid, commit_number)
             end) over () as gone_back,

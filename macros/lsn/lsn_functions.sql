@@ -68,7 +68,8 @@
             'CDC 313: {{ name }}: \'', lsn,
             {{ dbt_cdc._literal("' is not an LSN" ~ dbt_cdc._advice('give 0x and 20 hexadecimal digits')) }}))
         when upper(lsn) = upper('{{ last }}') then raise_error({{ dbt_cdc._literal(
-            dbt_cdc._error_text(313, name ~ ' of ' ~ last ~ ' leaves the range of LSNs', 'there is none after it')) }})
+            dbt_cdc._error_text(313, name ~ ' of ' ~ last ~ ' leaves the range of LSNs',
+                'there is none ' ~ ('after' if step == 1 else 'before') ~ ' it')) }})
         else concat(
             '0x',
             lpad(hex({{ high }} + {% if step == 1 -%}

@@ -114,7 +114,8 @@
     ) %}
     {% do dbt_cdc._log_line(
         "Job '" ~ dbt_cdc._job_name('cleanup') ~ "' " ~ ('is started by the agent' if dbt_cdc._agent_seen_at()
-            else 'wants to be started once a day: dbt run-operation cleanup; `make agent` runs both jobs')
+            else 'is to be scheduled daily: dbt run-operation cleanup; `' ~ dbt_cdc._agent_command()
+            ~ '` runs both jobs')
     ) %}
 {% endmacro %}
 
@@ -122,6 +123,12 @@
 {% macro _no_agent(job_type) %}
     {% do return(
         "no agent runs that could start or stop job '" ~ dbt_cdc._job_name(job_type)
-        ~ "'; start one with `make agent`, or `python dbt_packages/dbt_cdc/scripts/agent.py`"
+        ~ "'; start one with `" ~ dbt_cdc._agent_command() ~ '`'
     ) %}
+{% endmacro %}
+
+
+{#- In a project that installs the package there is no Makefile. -#}
+{% macro _agent_command() %}
+    {% do return('make agent' if project_name == 'dbt_cdc' else 'python dbt_packages/dbt_cdc/scripts/agent.py') %}
 {% endmacro %}

@@ -91,7 +91,7 @@ def test_enable_db(empty: Capture) -> None:
         first = empty.run().output
     assert not writes
     assert started in first
-    assert f"Job 'cdc.{empty.schema}_cleanup' wants to be started once a day" in first
+    assert f"Job 'cdc.{empty.schema}_cleanup' is to be scheduled daily" in first
     assert started not in empty.run().output
     assert operation(empty, "dbt_cdc._note_agent", note="runs").success  # the first to ask for jobs
     assert "4320" in operation(empty, "help_jobs").output

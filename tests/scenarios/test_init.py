@@ -175,7 +175,9 @@ def test_the_shipped_events(first: First, capsys: pytest.CaptureFixture[str]) ->
     )
     assert row.n > 50 and str(row["at"]) > "2000"
     # begun, so enable_table goes on
-    assert "the project has var cdc_log_model already: shop_log" in str(first.init(landed="./l"))
+    again = str(first.init(landed="./l"))
+    assert "the project has var cdc_log_model already: shop_log" in again
+    assert "delete the variables cdc_... in dbt_project.yml and what init wrote in models" in again
 
 
 def test_events_with_schemas(first: First) -> None:

@@ -120,6 +120,7 @@ BAD_FUNCTIONS = [
     (f"* from {{schema}}.fn_cdc_get_net_changes_dbo_items('{LOW}', '{LOW}\\n', 'all')",
      "CDC 313: to_lsn '0x[0-9A-F]{20}\n' is not an LSN"),
     (f"{{schema}}.fn_cdc_map_lsn_to_time('{LOW}\\n')", "CDC 313: [^']*'0x.{20}\n' is not an LSN"),
+    (f"{{schema}}.fn_cdc_decrement_lsn('0x{'0' * 20}')", "CDC 313: .* there is none before it"),
     (f"{{schema}}.fn_cdc_increment_lsn('{LOW}\\n')", "CDC 313: [^']*'0x.{20}\n' is not an LSN"),
     ("{schema}.fn_cdc_has_column_changed('dbo_items', 'x', '0x01')", "CDC 22918: .*'x'"),
     ("{schema}.fn_cdc_is_bit_set(1, 'zz')", "CDC 313: .*'zz' is not an update mask"),

@@ -546,7 +546,7 @@ def test_help_and_columns(story: Story) -> None:
     assert [tuple(v) for v in views] == [(True,)]
     tracked = story.target.sql("select * from {schema}.is_tracked_by_cdc order by name")
     assert [tuple(t) for t in tracked] == [
-        ("dbo", name, True, name) for name in ("notes", "orders")
+        ("dbo", name, name != "renamed", name) for name in ("notes", "orders", "renamed")
     ]
 
 
