@@ -80,7 +80,7 @@ abs(year({{ time }})) > 99999
             'not ' ~ read ~ " rlike '" ~ '^(?!-?\\\\d+[.]|0$|"|[{\\\\[].*(\\\\d[.]\\\\d|"(NaN|-?Inf)))' ~ "'"
             ~ '\n    and replace(text, ' ~ written ~ ", '\\Z')\n        rlike "
             ~ dbt_cdc._literal('\\x1a[^,}\\s]|' ~ dbt_cdc._key_pattern(column) ~ '(-?\\d+[.eE]|-0|[-+]?[{\\[NI])')) %}
-        {% set name = dbt_cdc._key_pattern(column)[1:-8] %}
+        {% set name = dbt_cdc._name_pattern(column) %}
         {% do misfits.append("array_contains(halves, '" ~ name ~ "')" if name == modules.re.escape(column.name)
             and '\\' not in name else 'exists(halves, key -> key rlike ' ~ dbt_cdc._literal('^' ~ name ~ '\\z') ~ ')') %}
     {% elif family in ['decimal', 'integer'] and data_type != dbt_cdc._parser_type(column) %}
@@ -149,9 +149,14 @@ if(is_misfit, raise_error(concat(
 {%- endmacro %}
 
 
-{#- The key of a column, and what is before its value; what is no ASCII, and some signs, writers also escape. -#}
+{#- The key of a column, and what is before its value. -#}
 {% macro _key_pattern(column) -%}
-    "
+    "{{ dbt_cdc._name_pattern(column) }}"\s*:\s*
+{%- endmacro %}
+
+
+{#- A column's name as a key has it; what is no ASCII, and some signs, writers also escape. -#}
+{% macro _name_pattern(column) -%}
     {%- for sign in column.name -%}
         {%- if sign in '"\\/&<>+\'`' or sign > '~' -%}
             {%- set short = '\\' ~ sign if sign in '"\\' else sign -%}
@@ -161,7 +166,6 @@ if(is_misfit, raise_error(concat(
             {{ modules.re.escape(sign) }}
         {%- endif -%}
     {%- endfor -%}
-    "\s*:\s*
 {%- endmacro %}
 
 

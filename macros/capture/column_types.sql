@@ -23,6 +23,12 @@
 {% endmacro %}
 
 
+{#- Whether values of a type are padded with blanks. -#}
+{% macro _is_char(data_type) %}
+    {% do return((data_type | lower | trim).startswith('char')) %}
+{% endmacro %}
+
+
 {#- What the column's YAML says of it beside its type: source_type, is_computed, column_id. -#}
 {% macro _column_meta(column) %}
     {% do return((column.get('config') or {}).get('meta') or column.get('meta') or {}) %}

@@ -46,7 +46,7 @@
 {% macro _plain_value(column, read) -%}
     {%- set data_type = column.data_type | lower | trim -%}
     {%- set family = dbt_cdc._type_family(data_type) -%}
-    {%- if family == 'text' and data_type.startswith('char') -%} rtrim({{ read }})
+    {%- if dbt_cdc._is_char(data_type) -%} rtrim({{ read }})
     {%- elif family in ['string', 'text'] or data_type == dbt_cdc._parser_type(column) -%} {{ read }}
     {%- elif family == 'binary' -%} try_to_binary({{ read }}, 'base64')
     {%- elif data_type == 'timestamp_ntz' -%} cast(try_cast({{ read }} as timestamp) as timestamp_ntz)

@@ -101,7 +101,7 @@
 {#- Whether a key column has a value; one of type char(n) has it whatever the blanks behind it. -#}
 {% macro _is_key_value(column, value) -%}
     {%- set name = dbt_cdc._column(column.name) -%}
-    {%- if (column.data_type | lower | trim).startswith('char') -%} rtrim({{ name }}) = rtrim({{ value }})
+    {%- if dbt_cdc._is_char(column.data_type) -%} rtrim({{ name }}) = rtrim({{ value }})
     {%- else -%} {{ name }} = {{ value }}
     {%- endif -%}
 {%- endmacro %}

@@ -112,13 +112,13 @@ select * from changes
 {#- A value of a char(n) column is padded where its changes are: not in a replica or history. -#}
 {% macro _initial_value(name, data_type, window) -%}
     {%- set place = dbt_cdc._find_ordinal(window.instance.columns, name) -%}
-    {%- set declared = (window.instance.columns[place - 1].data_type if place else '') | lower | trim -%}
+    {%- set declared = (window.instance.columns[place - 1].data_type if place else '') -%}
     {%- set value = 'cast(' ~ dbt_cdc._column(name) ~ ' as ' ~ data_type ~ ')' -%}
     {%- if name in ['__$start_lsn', '__$seqval'] -%} '{{ window.initial_lsn }}'
     {%- elif name == '__$operation' -%} 2
     {%- elif name in ['__$update_mask', '__$command_id'] -%} cast(null as {{ data_type }})
     {%- elif name == '__$commit_time' -%} {{ dbt_cdc._time_literal(window.initial_time) }}
-    {%- elif not declared.startswith('char') -%} {{ value }}
+    {%- elif not dbt_cdc._is_char(declared) -%} {{ value }}
     {%- elif config.get('materialized') in ['replica', 'history'] -%} rtrim({{ value }})
     {%- else -%} rpad({{ value }}, greatest({{ dbt_cdc._type_size(declared) }}, char_length({{ value }})))
     {%- endif -%}

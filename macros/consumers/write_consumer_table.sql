@@ -66,14 +66,15 @@ as
 {#- The table has values of char(n) columns as change tables keep them, without padding. A MERGE whose source reads such
     a column fails in Delta (delta-io/delta#3868) unless Spark leaves the padding to the writer. -#}
 {% macro _run_unpadded(sql, consumer) %}
-    {% set types = [] %}
+    {% set padded = [] %}
     {% for window in consumer.windows.values() %}
-        {% do types.extend(window.instance.columns | map(attribute='data_type') | map('lower')) %}
+        {% for column in window.instance.columns if dbt_cdc._is_char(column.data_type) %}
+            {% do padded.append(column.name) %}
+        {% endfor %}
     {% endfor %}
-    {% set has_char = modules.re.search('(^|,)char', types | join(',')) %}
-    {% do run_query('set spark.sql.readSideCharPadding=false') if has_char %}
+    {% do run_query('set spark.sql.readSideCharPadding=false') if padded %}
     {% call statement('main') -%}
         {{ sql }}
     {%- endcall %}
-    {% do run_query('reset spark.sql.readSideCharPadding') if has_char %}
+    {% do run_query('reset spark.sql.readSideCharPadding') if padded %}
 {% endmacro %}

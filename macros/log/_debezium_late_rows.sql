@@ -36,7 +36,7 @@ first_landed as (
 snapshot_rows as (
     select
         cast(source.lsn as bigint) as wal,
-        concat('0x', lpad(hex(cast(source.lsn as bigint) + 1), 14, '0'), '000000') as snapshot_lsn,
+        {{ dbt_cdc._debezium_lsn_sql('cast(source.lsn as bigint) + 1') }} as snapshot_lsn,
         source.schema as source_schema,
         source.table as source_name,
         {{ dbt_cdc._debezium_image('after') | indent(8) }} as after_image,

@@ -59,7 +59,7 @@ with {{ dbt_cdc._debezium_events(events, batch, before_images) }},
 
 select
     concat('snapshot:', commit_number) as name,
-    concat('0x', lpad(hex(commit_number), 14, '0'), '000000') as snapshot_lsn,
+    {{ dbt_cdc._debezium_lsn_sql('commit_number') }} as snapshot_lsn,
     source_schema,
     source_name,
     count_if(operation = 'INSERT') as missing,
@@ -86,7 +86,7 @@ logged as (
 later_rows as (
     select
         *,
-        concat('0x', lpad(hex(commit_number), 14, '0'), '000000') as snapshot_lsn,
+        {{ dbt_cdc._debezium_lsn_sql('commit_number') }} as snapshot_lsn,
         from_json(after, 'map<string,string>') as image,
         json_object_keys(snapshot_key) as key_columns
     from (
@@ -261,23 +261,21 @@ later_changes as (
         null as before,
         after,
         encodings,
-        position,
-        2 as step
+        position
     from later_rows
     inner join later_tables using (commit_number, source_schema, source_name)
     {{ 'where not is_known' if choice != 'anew' }}
     {%- if choice == 'anew' %}
     union all
-    select commit_number, 'TRUNCATE', source_schema, source_name, null, null, null, 0, 1
+    select commit_number, 'TRUNCATE', source_schema, source_name, null, null, null, 0
     from later_tables
     where is_known
     {%- elif choice == 'take' %}
     union all
-    select *, if(operation = 'DELETE', 1, 2)
-    from differences
+    select * from differences
     {%- endif %}
     union all
-    select commit_number, explode(array('BEGIN', 'COMMIT')), null, null, null, null, null, last_position, null
+    select commit_number, explode(array('BEGIN', 'COMMIT')), null, null, null, null, null, last_position
     from emitted_transactions
     where is_later
 ),
@@ -288,7 +286,12 @@ later_operations as (
         row_number() over (
             partition by commit_number
             order by
-                case operation when 'BEGIN' then 0 when 'COMMIT' then 3 else step end,
+                case
+                    when operation = 'BEGIN' then 0
+                    when operation in ('TRUNCATE', 'DELETE') then 1
+                    when operation = 'COMMIT' then 3
+                    else 2
+                end,
                 source_schema, source_name, position, before, after
         ) as ordinal
     from later_changes
@@ -299,17 +302,15 @@ records_and_snapshots as (
     union all
     select
         case
-            when operation = 'COMMIT' then concat('0x', lpad(hex(commit_number), 14, '0'), '000000')
+            when operation = 'COMMIT' then {{ dbt_cdc._debezium_lsn_sql('commit_number') }}
             when ordinal div {{ 2 ** 24 }} >= commit_number - previous_commit
                 then {{ dbt_cdc._raise_bad_record(
                     "concat('snapshot:', commit_number)",
                     "'it brings more rows than there is room for between its LSN and the commit before'",
                     'take the snapshot in parts, of some of its tables each, or begin a log of its own with it'
                 ) | indent(16) }}
-            else concat(
-                '0x', lpad(hex(previous_commit + ordinal div {{ 2 ** 24 }}), 14, '0'),
-                lpad(hex(ordinal % {{ 2 ** 24 }}), 6, '0')
-            )
+            else {{ dbt_cdc._debezium_lsn_sql(
+                'previous_commit + ordinal div ' ~ 2 ** 24, 'ordinal % ' ~ 2 ** 24) }}
         end as lsn,
         'snapshot' as tran_id,
         operation,

@@ -49,7 +49,7 @@ with {{ dbt_cdc._debezium_events(events, batch, before_images) }},
 old_events as (
     select
         *,
-        concat('0x', lpad(hex(commit_number), 14, '0'), '000000') as commit_lsn
+        {{ dbt_cdc._debezium_lsn_sql('commit_number') }} as commit_lsn
     from owned
     where
         commit_number <= {{ batch.last_commit }}

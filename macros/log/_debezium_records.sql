@@ -39,7 +39,7 @@ placed as (
 
 records as (
     select
-        concat('0x', lpad(hex(high), 14, '0'), lpad(hex(low), 6, '0')) as lsn,
+        {{ dbt_cdc._debezium_lsn_sql('high', 'low') }} as lsn,
         xid as tran_id,
         operation,
         case operation

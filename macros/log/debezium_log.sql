@@ -47,6 +47,12 @@ where not exists (
 {% endmacro %}
 
 
+{#- The same in SQL; `low` is the number in the transaction, none for its COMMIT. -#}
+{% macro _debezium_lsn_sql(high, low=none) -%}
+concat('0x', lpad(hex({{ high }}), 14, '0'), {{ 'lpad(hex(' ~ low ~ "), 6, '0')" if low else "'000000'" }})
+{%- endmacro %}
+
+
 {#- The number of the snapshot's COMMIT: before any WAL position of a database. -#}
 {% macro _debezium_snapshot_commit() %}
     {% do return(65536) %}

@@ -84,8 +84,10 @@ with {{ dbt_cdc._debezium_events(adapter_log.events, batch, adapter_log.before_i
 
 select
     concat_ws(':', xid, if(xid = 'snapshot' and not is_later, null, commit_number)) as tran_id,
-    if(xid <> 'snapshot' and commit_number is not null, {# -#}
-    concat('0x', lpad(hex(commit_number), 14, '0'), '000000'), null) as commit_lsn,
+    case
+        when xid <> 'snapshot' and commit_number is not null
+            then {{ dbt_cdc._debezium_lsn_sql('commit_number') }}
+    end as commit_lsn,
     landed_events,
     event_count,
     cast(coalesce(begin_time, change_time, end_time) as string) as since,

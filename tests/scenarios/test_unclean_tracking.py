@@ -24,9 +24,9 @@ def test_the_version_of_a_char_key(make_project: Callable[..., Project]) -> None
     tracking.land(writer.insert("codes", code="gone", n=1))
     tracking.land(writer.commit("codes", {"code": "gone", "n": 1}))
     tracking.run()
+    call = "select * from {{schema}}.changetable_version_dbo_codes('{}')"
     found = {
-        value: [row[0] for row in tracking.sql(f"select * from {{schema}}.{call}('{value}')")]
-        for call in ["changetable_version_dbo_codes"]
+        value: [row[0] for row in tracking.sql(call.format(value))]
         for value in ["abc", "abc  ", "gone", "ab"]
     }
     assert found == {"abc": [2], "abc  ": [2], "gone": [], "ab": [None]}
