@@ -40,6 +40,7 @@
         {% endif %}
     {% endfor %}
     {% if new and enters_new %}
+        {% do dbt_cdc._take_logged_names(new, dbt_cdc._log_relation()) %}
         {% set log_start = dbt_cdc._window_to_scan().get('log_start') or dbt_cdc._fetch(
             'select min(lsn) as lsn from ' ~ dbt_cdc._log_relation()
         )[0].lsn %}
@@ -93,14 +94,16 @@
 {% endmacro %}
 
 
-{#- From here on an instance has the types of its change table, which DDL may have widened. -#}
+{#- From here on an instance has the types of its change table, which DDL may have widened, and the log's names. -#}
 {% macro _take_registered(instance, registered) %}
     {% set columns = [] %}
     {% for column in registered.columns %}
         {% set given = instance.columns[loop.index0] %}
-        {% do columns.append(dict(given, data_type=column.column_type, given_type=given.data_type | lower)) %}
+        {% do columns.append(dict(
+            given, name=column.column_name, data_type=column.column_type, given_type=given.data_type | lower)) %}
     {% endfor %}
     {% do instance.update(registered=registered, columns=columns) %}
+    {% do instance.update(index_columns=registered.index_columns) if registered.index_columns %}
 {% endmacro %}
 
 

@@ -49,7 +49,7 @@
         {% set known = registered.columns[loop.index0] if loop.index0 < registered.columns | length else {} %}
         {% do given.append(column.name ~ ' ' ~ data_type ~ (' computed' if dbt_cdc._is_computed(column))) %}
         {% do is_same.append(
-            column.name == known.get('column_name')
+            column.name | lower == known.get('column_name') | lower
             and (data_type in [known.get('column_type'), known.get('declared_type')]
                 or dbt_cdc._widens_to(known.get('column_type'), data_type))
             and dbt_cdc._is_computed(column) == (known.get('is_computed') or false)
@@ -61,7 +61,7 @@
     {% endfor %}
     {% if given | length != fixed | length or false in is_same %}
         {% do dbt_cdc._raise_edited(instance, 22930, 'columns', fixed, given) %}
-    {% elif instance.index_columns | list != registered.index_columns %}
+    {% elif instance.index_columns | map('lower') | list != registered.index_columns | map('lower') | list %}
         {% do dbt_cdc._raise_edited(
             instance, 22983, 'index_columns', registered.index_columns, instance.index_columns) %}
     {% elif instance.table != registered.source_schema ~ '.' ~ registered.source_name %}

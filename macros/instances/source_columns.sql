@@ -23,11 +23,6 @@
 {% endmacro %}
 
 
-{% macro _is_of_table(source_schema, source_name) -%}
-    source_schema = {{ dbt_cdc._literal(source_schema) }} and source_name = {{ dbt_cdc._literal(source_name) }}
-{%- endmacro %}
-
-
 {% macro _columns_of_ddl(ddl) %}
     {% set columns = [] %}
     {% for column in ddl.columns %}

@@ -15,6 +15,12 @@
 {%- endmacro %}
 
 
+{#- The records of a table in a log. -#}
+{% macro _is_of_table(source_schema, source_name) -%}
+    source_schema = {{ dbt_cdc._literal(source_schema) }} and source_name = {{ dbt_cdc._literal(source_name) }}
+{%- endmacro %}
+
+
 {#- What `values` (text -> SQL) has for an expression, NULL for others. -#}
 {% macro _case_of(expression, values) -%}
     case {{ expression }}

@@ -23,7 +23,6 @@ EDITS: list[tuple[dict[str, Any], str, str]] = [
     ({"columns": (("id", "bigint"), NOTES.columns[1])}, "CDC 22930: the columns of",
      "it captures (id bigint, text string)"),
     ({"columns": NOTES.columns[::-1]}, "CDC 22930: the columns of", "(text string, id int)"),
-    ({"columns": (("ID", "int"), NOTES.columns[1])}, "CDC 22930: the columns of", "(ID int, "),
     ({"index_columns": ("text",)}, "CDC 22983: the index_columns of",
      "it captures (text), its YAML lists (id)"),
     ({"index_columns": ()}, "CDC 22983: the index_columns of", "it captures (), its YAML"),

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
-from capturing import Capture
+from capturing import Capture, instance_yaml
 from harness import Project
 from reference.capture import CaptureInstance
 from reference.log import LogRecord, int_to_lsn
@@ -137,3 +138,33 @@ def test_an_instance_is_not_edited(docs: Capture) -> None:
     assert "CDC 22930: the columns of capture instance 'dbo_docs' were edited" in message
     assert "total decimal(9,2) computed" in message
     path.write_text(text, encoding="utf-8")
+
+
+def test_names_are_those_of_the_images(make_project: Callable[..., Project]) -> None:
+    """In any letter case; none for one is an error where an image has one that is not captured."""
+    columns = (("ID", "int"), ("Name", "string"), ("late", "string"))
+    right = CaptureInstance("dbo", "docs", "dbo_docs", columns, ("ID",))
+    wrong = replace(right, capture_instance="wrong", columns=(columns[0], ("lat", "string")))
+    target = Capture(make_project, [right, wrong])
+    early = [change(n, None, {"id": n, "name": "a"}) for n in range(1, 102)]
+    last = change(102, None, {"id": 102, "name": "b", "late": "c"})
+    target.land(record for records in (*early, last) for record in records)
+    message = target.project.dbt("run").messages["scan_transactions"].message
+    assert (
+        "CDC 22930: capture instance 'wrong' captures columns that no image of table dbo.docs has:"
+        " lat; the images have id, late, name: name them as the source does" in message
+    )
+    assert target.sql("select * from {schema}.change_tables") == []
+    right_too = replace(right, capture_instance="wrong")
+    target.project.write("models/instances.yml", instance_yaml([right, right_too]))
+    target.run()
+    for name in ("dbo_docs", "wrong"):
+        rows = target.sql(f"select id, name, late from {{schema}}.{name}_ct order by id")
+        assert len(rows) == 102
+        assert (tuple(rows[0]), tuple(rows[-1])) == ((1, "a", None), (102, "b", "c"))
+    found = target.sql("select distinct column_name from {schema}.captured_columns order by 1")
+    assert [row[0] for row in found] == ["id", "late", "name"]
+    target.land(change(103, {"id": 1, "name": "a"}, {"id": 1, "name": "z"}))
+    target.run()
+    (net,) = target.sql("select ID, Name from {schema}.dbo_docs_ct where `__$operation` = 4")
+    assert tuple(net) == (1, "z")

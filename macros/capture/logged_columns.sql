@@ -1,0 +1,82 @@
+{#- The columns of new instances as the log's images name them. Spark tells columns apart without regard to letter case,
+    the JSON parser does not: a name in another case, or misspelt, would be NULL in every row. -#}
+
+{#- Gives new instances the images' spelling of their names, or stops where none has a column and they have one that
+    is not captured: it may be the one that is meant.
+    Only images that are whole are asked: of updates the before image, unless the instance accepts partial ones. Of
+    each table 100 say enough, but for a column that they lack. -#}
+{% macro _take_logged_names(instances, log) %}
+    {% set found = dbt_cdc._logged_names(instances, log, 100) %}
+    {% for instance in instances %}
+        {% set names = found.get(instance.name, []) %}
+        {% if names and dbt_cdc._unlogged(instance, names) %}
+            {% do names.extend(dbt_cdc._logged_names([instance], log).get(instance.name, [])) %}
+            {% set ddl = dbt_cdc._last_ddl(log, instance.source_schema, instance.source_name) %}
+            {% do names.extend(ddl.columns | map(attribute='name')) if ddl and ddl.columns %}
+        {% endif %}
+        {% set missing = dbt_cdc._unlogged(instance, names) if names else [] %}
+        {% set declared = instance.columns | map(attribute='name') | map('lower') | list %}
+        {% if missing and names | map('lower') | reject('in', declared) | list %}
+            {% do dbt_cdc.raise_cdc_error(
+                22930, "capture instance '" ~ instance.name ~ "' captures columns that no image of table "
+                ~ instance.table ~ ' has: ' ~ missing | join(', ') ~ '; the images have '
+                ~ names | unique(case_sensitive=true) | sort | join(', '),
+                'name them as the source does, or leave out what it does not have yet'
+            ) %}
+        {% endif %}
+        {% do dbt_cdc._spell_as(instance, names) %}
+    {% endfor %}
+{% endmacro %}
+
+
+{#- The names of the columns that the images lack in any letter case. -#}
+{% macro _unlogged(instance, names) %}
+    {% set known, missing = names | map('lower') | list, [] %}
+    {% for column in dbt_cdc._logged_columns(instance.columns) if column.name | lower not in known %}
+        {% do missing.append(column.name) %}
+    {% endfor %}
+    {% do return(missing) %}
+{% endmacro %}
+
+
+{% macro _spell_as(instance, names) %}
+    {% set spelling, columns, keys = {}, [], [] %}
+    {% for name in names | sort %}
+        {% do spelling.setdefault(name | lower, name) %}
+    {% endfor %}
+    {% for column in instance.columns %}
+        {% set name = column.name if column.name in names else spelling.get(column.name | lower, column.name) %}
+        {% do spelling.update({column.name | lower: name}) %}
+        {% do columns.append(dict(column, name=name)) %}
+    {% endfor %}
+    {% for name in instance.index_columns %}
+        {% do keys.append(spelling[name | lower]) %}
+    {% endfor %}
+    {% do instance.update(columns=columns, index_columns=keys) %}
+{% endmacro %}
+
+
+{#- The names in the images of each instance's table, up to `images` of them, by instance. -#}
+{% macro _logged_names(instances, log, images=none) %}
+    {% set queries, found = [], {} %}
+    {% for instance in instances %}
+        {% set query -%}
+            select {{ dbt_cdc._literal(instance.name) }} as name, explode(json_object_keys(image)) as column_name
+            from (
+                select if(operation = 'INSERT', after_image, before_image) as image
+                from {{ log }}
+                where {{ dbt_cdc._is_of_table(instance.source_schema, instance.source_name) }}
+                    and operation in ('INSERT'{{ ", 'UPDATE', 'DELETE'" if instance.before_image == 'complete' }})
+                {{ 'limit ' ~ images if images }}
+            )
+        {%- endset %}
+        {% do queries.append(query) %}
+    {% endfor %}
+    {% for row in dbt_cdc._fetch(
+        'select name, to_json(collect_set(column_name)) as names from (' ~ queries | join(' union all ')
+        ~ ') group by name'
+    ) %}
+        {% do found.update({row.name: fromjson(row.names)}) %}
+    {% endfor %}
+    {% do return(found) %}
+{% endmacro %}
