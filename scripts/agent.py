@@ -39,7 +39,7 @@ TRACKING_CLEANUP_MINUTES = 30
 # What profiles.yml asks of the environment, for a process that runs small statements for days:
 # Java's second compiler pays, Spark's own does not.
 ENVIRONMENT = {"DBT_CDC_JAVA_OPTIONS": "", "DBT_CDC_CODEGEN": "false"}
-SINGLE_WRITER = "DBT_CDC_SINGLE_WRITER"  # asked by macros/capture/change_table_materialization.sql
+SINGLE_WRITER = "DBT_CDC_SINGLE_WRITER"  # asked by macros/materializations/change_table.sql
 MOST_COMMITS = "DBT_CDC_MOST_COMMITS"  # of a scan; asked by macros/capture/log_end.sql
 NOTE_MINUTES = 5  # start_job takes an agent for dead after half an hour of silence
 log = logging.getLogger("agent")

@@ -41,10 +41,36 @@ STORIES = {
     "#change_job": "a shop whose retention was changed",
     "jobs.md#the-agent": "a shop with an agent",
 }
-TITLES = {
-    "log": "The log", "capture": "Capture", "query": "Queries", "lsn": "LSNs and times",
-    "mask": "Update masks", "consumers": "Consumers", "change_tracking": "Change tracking",
-    "instances": "Capture instances", "operations": "Jobs and cleanup", "internal": "Errors",
+# The sections of the page.
+SECTIONS = {
+    "The log": ["debezium_log"],
+    "Capture": ["change_table", "log_tables"],
+    "Queries": [
+        "get_all_changes", "get_net_changes", "changes_across", "all_changes_between",
+        "net_changes_between", "change_feed", "get_column_changes", "create_functions",
+    ],
+    "LSNs and times": [
+        "get_min_lsn", "get_max_lsn", "increment_lsn", "map_time_to_lsn", "map_lsn_to_time",
+        "get_column_ordinal", "decrement_lsn", "lsn_number",
+    ],
+    "Update masks": ["is_bit_set", "has_column_changed", "changed_columns"],
+    "Consumers": ["new_changes", "reset_consumer"],
+    "Change tracking": [
+        "change_tracking_table", "changetable_changes", "changetable_version",
+        "change_tracking_current_version", "change_tracking_min_valid_version",
+        "change_tracking_column_id", "change_tracking_is_column_in_mask", "change_tracking_cleanup",
+        "flush_ct_internal_table_on_demand", "flush_commit_table_on_demand", "set_change_tracking",
+        "enable_change_tracking", "disable_change_tracking",
+    ],
+    "Capture instances": [
+        "enable_db", "disable_db", "enable_table", "init", "disable_table",
+        "help_change_data_capture", "get_captured_columns", "get_source_columns", "get_ddl_history",
+    ],
+    "Jobs and cleanup": [
+        "generate_wrapper_function", "cleanup", "cleanup_change_table", "log_truncation_point",
+        "add_job", "change_job", "drop_job", "help_jobs", "start_job", "stop_job",
+    ],
+    "Errors": ["raise_cdc_error"],
 }  # fmt: skip
 
 
@@ -107,12 +133,17 @@ def example(name: str) -> str:
 
 
 def macros() -> Iterator[str]:
-    """The macros of each folder; run-operations as one calls them."""
+    """The macros of each section; run-operations as one calls them."""
     calls = signatures()
-    for folder, title in TITLES.items():
+    files = sorted((ROOT / "macros").rglob("_*.yml"))
+    items = {item["name"]: item for path in files for item in documented(path, "macros")}
+    missing = items.keys() ^ {name for names in SECTIONS.values() for name in names}
+    if missing:
+        sys.exit(f"in SECTIONS of scripts/reference.py or in YAML, not in both: {sorted(missing)}")
+    for title, section in SECTIONS.items():
         yield f"## {title}\n"
-        for item in documented(ROOT / "macros" / folder / f"_{folder}.yml", "macros"):
-            name, arguments = item["name"], item.get("arguments", [])
+        for name in section:
+            item, arguments = items[name], items[name].get("arguments", [])
             call = f"{{{{ dbt_cdc.{name}{calls[name]} }}}}"
             if item["description"].startswith("Run-operation"):
                 names = ", ".join(f"{a['name']}: ..." for a in arguments)

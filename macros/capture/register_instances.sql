@@ -115,12 +115,6 @@
 {% endmacro %}
 
 
-{#- Stable positive numbers for a name: SQL Server's object ids have no counterpart on Spark. -#}
-{% macro _object_id(name) %}
-    {% do return(local_md5(name | lower)[:8] | int(base=16) % 2147483647) %}
-{% endmacro %}
-
-
 {% macro _change_tables_values(instances) %}
     {% set values = [] %}
     {% for instance in instances %}

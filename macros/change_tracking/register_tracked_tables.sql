@@ -37,17 +37,6 @@
 {% endmacro %}
 
 
-{#- What a window's versions follow, read once in a command: what is `published`, and what the tables hold. -#}
-{% macro _tracking_before(scanned_lsn) %}
-    {% set cache = dbt_cdc._invocation_cache() %}
-    {% if 'tracking_before' not in cache %}
-        {% do cache.update(tracking_before={
-            'published': dbt_cdc._tracking_state(), 'read': dbt_cdc._read_tracking(scanned_lsn)}) %}
-    {% endif %}
-    {% do return(cache.tracking_before) %}
-{% endmacro %}
-
-
 {#- The last version of the window, or where there is none, before the next one. -#}
 {% macro _version_after(window, read) %}
     {% if not window.to_lsn %}

@@ -60,10 +60,3 @@
     {% set name = 'change_tracking_' ~ dbt_cdc._suffix_of(table) %}
     {% do dbt_cdc._ref_of_project(name) if name in dbt_cdc._listed_models() %}
 {% endmacro %}
-
-
-{#- The suffix of a side table's name, by the table's name (schema.table) or the side table's. -#}
-{% macro _suffix_of(table) %}
-    {% set suffix = dbt_cdc._plain_name((table if table is not none else '') | string | trim) %}
-    {% do return(suffix[16:] if suffix.startswith('change_tracking_') else suffix) %}
-{% endmacro %}

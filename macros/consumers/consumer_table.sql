@@ -128,3 +128,10 @@
     {% endfor %}
     {% do dbt_cdc._alter_types(relation, widened) %}
 {% endmacro %}
+
+
+{#- A column for a new table. Spark would keep the length of a varchar or char, which it says nowhere, and the table
+    could not follow a source that widens it. -#}
+{% macro _unbounded(column) -%}
+    {{ 'cast(' ~ column.quoted ~ ' as string) as ' ~ column.quoted if column.type == 'string' else column.quoted }}
+{%- endmacro %}

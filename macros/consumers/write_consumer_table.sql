@@ -32,13 +32,6 @@
 {% endmacro %}
 
 
-{#- A column for a new table. Spark would keep the length of a varchar or char, which it says nowhere, and the table
-    could not follow a source that widens it. -#}
-{% macro _unbounded(column) -%}
-    {{ 'cast(' ~ column.quoted ~ ' as string) as ' ~ column.quoted if column.type == 'string' else column.quoted }}
-{%- endmacro %}
-
-
 {#- The table made anew in one commit; where another one is, that stays in its history. With deletion vectors a
     changed row does not rewrite its whole file. -#}
 {% macro _create_as_sql(relation, columns, rows) -%}

@@ -2,7 +2,7 @@
     materialised as view, table or incremental (append). Only whole transactions, in the order of their
     commits, with images as the source wrote them; `_log.yml` tells the arguments and how LSNs are made. How values
     are encoded the change tables ask: `types` in this model's meta, the events' own schemas in the column
-    `encodings` (macros/capture/encodings.sql). -#}
+    `encodings` (macros/images/encodings.sql). -#}
 {% macro debezium_log(
     events, connector='postgresql', types=none, before_images=none, unavailable_value_placeholder=none
 ) -%}
@@ -39,30 +39,6 @@ where not exists (
 )
 {%- endif %}
 {%- endmacro %}
-
-
-{#- The LSN (text) of a commit number. -#}
-{% macro _debezium_lsn(commit_number) %}
-    {% do return('0x' ~ '%014X' | format(commit_number) ~ '000000') %}
-{% endmacro %}
-
-
-{#- The same in SQL; `low` is the number in the transaction, none for its COMMIT. -#}
-{% macro _debezium_lsn_sql(high, low=none) -%}
-concat('0x', lpad(hex({{ high }}), 14, '0'), {{ 'lpad(hex(' ~ low ~ "), 6, '0')" if low else "'000000'" }})
-{%- endmacro %}
-
-
-{#- The number of the snapshot's COMMIT: before any WAL position of a database. -#}
-{% macro _debezium_snapshot_commit() %}
-    {% do return(65536) %}
-{% endmacro %}
-
-
-{#- The place of an END: behind all events of its transaction. -#}
-{% macro _debezium_last_slot() %}
-    {% do return(2 ** 63 - 1) %}
-{% endmacro %}
 
 
 {#- Refuses what the adapter does not know, naming what it knows. -#}
@@ -148,4 +124,15 @@ concat('0x', lpad(hex({{ high }}), 14, '0'), {{ 'lpad(hex(' ~ low ~ "), 6, '0')"
             "tables are named 'schema.table'"
         ) %}
     {% endfor %}
+{% endmacro %}
+
+
+{#- Notes that this command has written the log, so that its end looks at what waits. -#}
+{% macro _note_adapter(events, log, batch, before_images) %}
+    {% do dbt_cdc._invocation_cache().update(adapter={
+        'unique_id': model.unique_id, 'events': events | string, 'log': log, 'before_images': before_images or {},
+        'is_incremental': config.get('materialized') == 'incremental', 'position': batch.position,
+        'has_news': batch.position is none or batch.position < batch.last_position,
+        'previous_lsn': dbt_cdc._debezium_lsn(batch.last_commit),
+    }) %}
 {% endmacro %}

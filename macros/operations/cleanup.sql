@@ -24,18 +24,6 @@
 {% endmacro %}
 
 
-{#- Not the clock counts but the last commit time: where capture stalls, nothing more goes. -#}
-{% macro _retention_mark_sql(state, retention) -%}
-    select min(start_lsn) as lsn
-    from {{ dbt_cdc._state_relation('lsn_time_mapping') }}
-    where
-        start_lsn <= '{{ state.high_end }}'
-        and tran_end_time
-        >= {{ dbt_cdc._time_literal(state.intervals.values() | map(attribute='high_time') | select | max) }}
-        - interval '{{ retention }}' minute
-{%- endmacro %}
-
-
 {#- Raises the low ends below `mark` (none: of no instance), of one instance or of all, and removes
     what is below the low ends, `threshold` rows a DELETE. Gives the instances, with what became of each, and what was `kept`. -#}
 {% macro _clean_up(mark, capture_instance, dry_run, threshold) %}
@@ -82,22 +70,3 @@
         {% do dbt_cdc.raise_cdc_error(22852, problem, advice) %}
     {% endif %}
 {% endmacro %}
-
-
-{#- The instances that are entered, also those whose models are gone: [{capture_instance, low_end,
-    source_schema, source_name, end_lsn, lost_lsn, relation}]. -#}
-{% macro _registered_instances(condition='true') %}
-    {% set found = [] %}
-    {% for row in dbt_cdc._fetch(
-        dbt_cdc._registered_instances_sql() ~ ' where ' ~ condition ~ ' order by capture_instance'
-    ) %}
-        {% do found.append(dict(row, relation=dbt_cdc._change_table_of(row.capture_instance))) %}
-    {% endfor %}
-    {% do return(found) %}
-{% endmacro %}
-
-
-{% macro _registered_instances_sql() -%}
-    select capture_instance, start_lsn as low_end, source_schema, source_name, end_lsn, lost_lsn
-    from {{ dbt_cdc._state_relation('change_tables') }}
-{%- endmacro %}

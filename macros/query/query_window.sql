@@ -39,17 +39,6 @@
 {% endmacro %}
 
 
-{#- A query reads where `ref` finds the change table; what consumes keeps its bookmarks in the target, and so
-    reads there. As `ref` does, `--empty` reads no rows. -#}
-{% macro _change_table_to_read(instance) %}
-    {% set is_found = instance.unique_id in dbt_cdc._parents_of_model() or dbt_cdc._is_unit_test() %}
-    {% if is_found and not dbt_cdc._resolved_consumer() %}
-        {% do return(ref(instance.model)) %}
-    {% endif %}
-    {% do return(instance.relation.incorporate(limit=0) if flags.EMPTY else instance.relation) %}
-{% endmacro %}
-
-
 {#- An instance that no run has published yet is an error where its query would run: the bounds that check
     the query do not know it, or have no high end of it (a first run that died). -#}
 {% macro _check_published(instance, mapping) %}

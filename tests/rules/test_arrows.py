@@ -15,16 +15,16 @@ from harness import PACKAGE
 # The folders of macros/, top first. A folder may call itself and the floors above it. Folders on
 # one floor do not call each other.
 FLOORS = (
-    ("internal",),
-    ("mask",),
-    ("lsn",),
+    ("core",),
     ("log",),
+    ("declared",),
+    ("images",),
+    ("state",),
     ("query",),
     ("schema_changes",),
     ("capture",),
-    ("instances",),
     ("change_tracking", "consumers"),
-    ("monitoring",),
+    ("materializations",),
     ("operations",),
 )
 # These are below all floors: they call macros, and no macro calls them.
@@ -32,8 +32,8 @@ GROUND = ("models", "tests/generic")
 
 EXCEPTIONS = Path(__file__).with_name("exceptions.yml")
 # The length of each list of exceptions, and the files of the largest circle. Only lower them.
-BOUNDS = {"calls": 113, "long_lines": 29, "public_macros": 9}
-LARGEST_CIRCLE = 90
+BOUNDS = {"calls": 0, "long_lines": 29, "public_macros": 0}
+LARGEST_CIRCLE = 1
 
 
 @cache
@@ -237,10 +237,10 @@ def folders_calling(*files: str) -> Graph:
 
 
 def test_a_call_against_the_order_is_found() -> None:
-    read = folders_calling("macros/internal/a.sql", "macros/query/a.sql", "macros/query/b.sql")
+    read = folders_calling("macros/core/a.sql", "macros/query/a.sql", "macros/query/b.sql")
     assert calls_against_the_order(read) == [
-        "internal/a.sql _1 -> query",
-        "internal/a.sql _2 -> query",
+        "core/a.sql _1 -> query",
+        "core/a.sql _2 -> query",
     ]
     read = folders_calling("macros/consumers/a.sql", "macros/change_tracking/a.sql")
     assert calls_against_the_order(read) == [

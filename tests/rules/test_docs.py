@@ -48,7 +48,7 @@ def test_all_variables_are_explained() -> None:
 
 def test_all_settings_are_explained() -> None:
     """Of a capture instance."""
-    text = (PACKAGE / "macros" / "capture" / "capture_instance.sql").read_text(encoding="utf-8")
+    text = (PACKAGE / "macros" / "declared" / "capture_instance.sql").read_text(encoding="utf-8")
     read = set(re.findall(r"meta\.get\('(\w+)'", text)) - {"cdc"}
     page = (PACKAGE / "docs" / "settings.md").read_text(encoding="utf-8")
     assert not [name for name in read if f"`{name}`" not in page]

@@ -1,0 +1,5 @@
+{#- What the instance is made of: the model with its YAML. A unit test, which knows neither the
+    YAML nor `graph`, overrides this macro (models/example/_example.yml). -#}
+{% macro captured_model() %}
+    {% do return(model) %}
+{% endmacro %}

@@ -1,0 +1,90 @@
+{#- Versions: one for each committed transaction that has changed a tracked table, in commit order.
+    A window's are counted from what was published before it and written down in scan_transactions,
+    so they come out the same in every run that takes the window up. -#}
+
+{#- {base, tables, emptied, published}: the last version before the window; the tables that it
+    tracks, by the names of their side tables; the commits that emptied them; what was published when the
+    run began. None without tracked tables. -#}
+{% macro _window_versions(window) %}
+    {% if not dbt_cdc._tracked_tables()
+        or not dbt_cdc._has_state('change_tracking_tables') %}
+        {% do return(none) %}
+    {% endif %}
+    {% set before = dbt_cdc._tracking_before(window.previous_lsn) %}
+    {% set published, read, tables = before.published, before.read, {} %}
+    {#- Also one that began with this window and has left the project since: what others have captured of the
+        window has numbers that count it. -#}
+    {% for name, row in read.tables.items() if row.begin_lsn <= window.previous_lsn and (
+        name in dbt_cdc._tracked_tables() or row.key in published.min_valid_versions
+        or row.begin_lsn == window.previous_lsn) %}
+        {% do tables.update({name: row}) %}
+    {% endfor %}
+    {% do return({
+        'base': read.version, 'tables': tables, 'published': published,
+        'emptied': dbt_cdc._emptying_commits(tables.values(), window) if tables else [],
+    }) %}
+{% endmacro %}
+
+
+{#- The window's transactions with their versions. -#}
+{% macro _versions_sql(window) -%}
+    {%- set versions = window.versions or {'base': 0, 'tables': {}, 'emptied': []} -%}
+    select
+        {{ versions.base }} + row_number() over (order by commit_lsn) as commit_ts,
+        tran_id as xdes_id,
+        begin_lsn,
+        commit_lsn,
+        commit_time
+    from {{ dbt_cdc._transactions_of(window) }}
+    where
+        window_to_lsn = '{{ window.to_lsn or dbt_cdc._zero_lsn() }}'
+        and commit_lsn > '{{ window.previous_lsn }}'
+        and (
+            arrays_overlap(
+                array_union(changed_tables, updated_tables),
+                {{ dbt_cdc._indent(dbt_cdc._source_tables_sql(versions.tables.values()), 16) }}
+            )
+            {%- if versions.emptied %}
+            or commit_lsn in ('{{ versions.emptied | map(attribute='commit_lsn') | join("', '") }}')
+            {%- endif %}
+        )
+{%- endmacro %}
+
+
+{#- The commits that removed rows of tracked tables without a record of each: TRUNCATE and DROP TABLE. -#}
+{% macro _emptying_commits(tables, window) %}
+    {% set changes = dbt_cdc._fetch(dbt_cdc._tracked_schema_changes_sql(tables, window)) %}
+    {% set dropped = dbt_cdc._read_schema_changes(
+        changes | selectattr('operation', 'eq', 'DDL') | list, window.log) | selectattr('is_dropped') | list %}
+    {% do return((changes | selectattr('operation', 'eq', 'TRUNCATE') | list) + dropped) %}
+{% endmacro %}
+
+
+{% macro _tracked_schema_changes_sql(tables, window) -%}
+    select
+        commit_lsn,
+        change.lsn,
+        change.operation,
+        change.source_schema,
+        change.source_name
+    from {{ dbt_cdc._transactions_of(window) }}
+        lateral view explode(schema_changes) changes as change
+    where
+        window_to_lsn = '{{ window.to_lsn }}'
+        and commit_lsn is not null
+        and array_contains(
+            {{ dbt_cdc._indent(dbt_cdc._source_tables_sql(tables), 12) }},
+            named_struct('source_schema', change.source_schema, 'source_name', change.source_name)
+        )
+{%- endmacro %}
+
+
+{#- What a window's versions follow, read once in a command: what is `published`, and what the tables hold. -#}
+{% macro _tracking_before(scanned_lsn) %}
+    {% set cache = dbt_cdc._invocation_cache() %}
+    {% if 'tracking_before' not in cache %}
+        {% do cache.update(tracking_before={
+            'published': dbt_cdc._tracking_state(), 'read': dbt_cdc._read_tracking(scanned_lsn)}) %}
+    {% endif %}
+    {% do return(cache.tracking_before) %}
+{% endmacro %}

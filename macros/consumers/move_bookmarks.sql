@@ -1,0 +1,32 @@
+{#- Part of the on-run-end hook: the bookmarks of all consumers that this command has brought further move at
+    once. Those of instances that a consumer reads no more go, which a run that died has left, too. -#}
+{% macro _move_bookmarks(results) %}
+    {% set consumers = dbt_cdc._invocation_cache().get('consumers', {}).values() | selectattr('windows')
+        | selectattr('unique_id', 'in', dbt_cdc._succeeded(results)) | list %}
+    {% set times, open = {}, [] %}
+    {% for consumer in consumers if consumer.is_open %}
+        {% for name, window in consumer.windows.items() if window.bookmark_lsn %}
+            {% do times.update({window.instance.name | lower: dbt_cdc._time_literal(
+                consumer.intervals.get(name, {}).get('high_time'))}) %}
+            {% do open.append('(' ~ dbt_cdc._literals(
+                [consumer.name, window.instance.name | lower, window.bookmark_lsn]) ~ ')') %}
+        {% endfor %}
+    {% endfor %}
+    {% do run_query(dbt_cdc._in_turn(dbt_cdc._move_bookmarks_sql(times, open))) if open %}
+    {% for consumer in consumers %}
+        {% do dbt_cdc._drop_other_bookmarks(consumer) %}
+    {% endfor %}
+{% endmacro %}
+
+
+{#- A bookmark that a later run has opened again meanwhile is that run's to move. -#}
+{% macro _move_bookmarks_sql(times, open) -%}
+update {{ dbt_cdc._state_relation('consumer_bookmarks') }}
+set
+    last_lsn = open_lsn,
+    last_time = {{ dbt_cdc._case_of('lower(capture_instance)', times) }},
+    open_lsn = null,
+    accepts_loss = false,
+    consumed_at = current_timestamp()
+where (consumer, lower(capture_instance), open_lsn) in ({{ open | join(', ') }})
+{%- endmacro %}

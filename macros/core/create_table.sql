@@ -1,0 +1,36 @@
+{#- `columns`: name -> type. Of a table that is read by windows of `window_column`, files carry the statistics of
+    that column alone, unless the model's `tblproperties` say otherwise. -#}
+{% macro _create_table_sql(relation, columns, window_column=none) -%}
+    create table if not exists {{ relation }} (
+        {%- for name, data_type in columns.items() %}
+        {{ dbt_cdc._column(name) }} {{ data_type }}{{ ',' if not loop.last }}
+        {%- endfor %}
+    )
+    using {{ dbt_cdc._file_format() }}
+    {%- set properties = dbt_cdc._model_properties(
+        columns, {'delta.dataSkippingStatsColumns': dbt_cdc._column(window_column)}
+    ) if window_column else dbt_cdc._table_properties(columns) %}
+    {%- if properties %}
+    tblproperties (
+        {%- for key, value in properties.items() %}
+        '{{ key }}' = '{{ value }}'{{ ',' if not loop.last }}
+        {%- endfor %}
+    )
+    {%- endif %}
+{%- endmacro %}
+
+
+{#- Of a model's own table: `ours`, and over them what the model asks for. -#}
+{% macro _model_properties(columns, ours) %}
+    {% set properties = dbt_cdc._table_properties(columns) %}
+    {% do properties.update(ours) %}
+    {% do properties.update(config.get('tblproperties') or {}) %}
+    {% do return(properties) %}
+{% endmacro %}
+
+
+{#- Names that Parquet does not take need Delta's column mapping. -#}
+{% macro _table_properties(columns) %}
+    {% set needs_mapping = modules.re.search('[ ,;{}()\n\t=]', columns | join('')) %}
+    {% do return({'delta.columnMapping.mode': 'name'} if needs_mapping else {}) %}
+{% endmacro %}

@@ -1,0 +1,3 @@
+{% macro _log_line(text) %}
+    {% do log('cdc: ' ~ text, info=true) %}
+{% endmacro %}

@@ -1,0 +1,9 @@
+{#- Whether models consume changes, of the project or among the nodes `ids`. -#}
+{% macro _has_consumers(ids=none) %}
+    {% for node in graph.nodes.values()
+        if node.resource_type == 'model' and node.name != 'cdc_consumers' and (ids is none or node.unique_id in ids)
+        and 'model.dbt_cdc.consumer_bookmarks' in node.depends_on.nodes %}
+        {% do return(true) %}
+    {% endfor %}
+    {% do return(false) %}
+{% endmacro %}

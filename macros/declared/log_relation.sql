@@ -1,0 +1,29 @@
+{#- The raw log: the model of var cdc_log_model or the source of var cdc_log_source. A project that has just
+    installed the package has none yet, and can be parsed all the same. -#}
+{% macro _log_relation() %}
+    {% set log_model = dbt_cdc._setting('cdc_log_model') %}
+    {% set log_source = dbt_cdc._setting('cdc_log_source') %}
+    {% if log_model %}
+        {% do return(dbt_cdc._ref_of_project(log_model)) %}
+    {% elif log_source is sequence and log_source is not string and log_source | length == 2 %}
+        {% do return(source(log_source[0], log_source[1])) %}
+    {% elif not execute %}
+        {% do return(none) %}
+    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22901, 'no log to capture from',
+        "set vars: {cdc_log_model: <model>} or {cdc_log_source: [<source>, <table>]}"
+    ) %}
+{% endmacro %}
+
+
+{#- Whether the log has a column that it may leave out. -#}
+{% macro _log_has(log, column) %}
+    {% set cache = dbt_cdc._invocation_cache() %}
+    {% if 'log_columns' not in cache %}
+        {#- with --empty the relation is a query of no rows -#}
+        {% do cache.update(log_columns=adapter.get_columns_in_relation(log.replace(limit=none))
+            | map(attribute='name') | map('lower') | list) %}
+    {% endif %}
+    {% do return(column in cache.log_columns) %}
+{% endmacro %}

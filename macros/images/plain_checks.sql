@@ -1,0 +1,103 @@
+{#- What shows that a value without an encoding is not what its text says. -#}
+
+{#- Whether nothing could be made of what is there; a date or timestamp that is an infinity is nothing. -#}
+{% macro _is_lost(column, read, value) -%}
+    {%- if dbt_cdc._type_family(column.data_type) in ['date', 'timestamp'] -%}
+coalesce({{ dbt_cdc._is_infinite(value) }}, true) <> isnull({{ read }})
+    {%- else -%} isnull({{ value }}) <> isnull({{ read }})
+    {%- endif -%}
+{%- endmacro %}
+
+
+{#- Whether a date or timestamp is out of reach of any that is meant: PostgreSQL's infinities come as years from 290308
+    on. -#}
+{% macro _is_infinite(time) -%}
+abs(year({{ time }})) > 99999
+{%- endmacro %}
+
+
+{% macro _plain_misfits(column, read, value) %}
+    {% set data_type = column.data_type | lower | trim %}
+    {% set family = dbt_cdc._type_family(data_type) %}
+    {% set misfits = [] %}
+    {% if family in ['string', 'text'] %}
+        {#- The parser writes numbers and nested values anew, 1.50 as 1.5: they are refused where the text has them
+            otherwise, or once more. Most values match the first pattern where they begin. -#}
+        {% set written = dbt_cdc._key_literal(column) ~ ' || ' ~ read %}
+        {% do misfits.append(
+            'not ' ~ read ~ " rlike '" ~ '^(?!-?\\\\d+[.]|0$|"|[{\\\\[].*(\\\\d[.]\\\\d|"(NaN|-?Inf)))' ~ "'"
+            ~ '\n    and replace(text, ' ~ written ~ ", '\\Z')\n        rlike "
+            ~ dbt_cdc._literal('\\x1a[^,}\\s]|' ~ dbt_cdc._key_pattern(column) ~ '(-?\\d+[.eE]|-0|[-+]?[{\\[NI])')) %}
+        {% set name = dbt_cdc._name_pattern(column) %}
+        {% do misfits.append("array_contains(halves, '" ~ name ~ "')" if name == modules.re.escape(column.name)
+            and '\\' not in name else 'exists(halves, key -> key rlike ' ~ dbt_cdc._literal('^' ~ name ~ '\\z') ~ ')') %}
+    {% elif family in ['decimal', 'integer'] and data_type != dbt_cdc._parser_type(column) %}
+        {% do misfits.append('not ' ~ read ~ ' <=> ' ~ value) %}
+    {% elif family == 'float' and not column.encodings %}
+        {#- What no number in JSON is, NaN and Infinity, comes in quotes; a number too large gives Infinity, too. -#}
+        {% do misfits.append('isnan(' ~ value ~ ' - ' ~ value ~ ') and text rlike '
+            ~ dbt_cdc._literal(dbt_cdc._key_pattern(column) ~ '[^"\\s]')) %}
+    {% elif family in ['binary', 'date', 'timestamp', 'float'] %}
+        {% do misfits.append(dbt_cdc._is_lost(column, read, value)) %}
+        {% do misfits.append('length(' ~ read ~ ') % 4 <> 0' if family == 'binary' else 'not ' ~ read ~ ' rlike '
+            ~ dbt_cdc._literal({
+                'date': '^[-+]?\\d{4,}-\\d+-\\d+([T ][0:.]+Z?)?\\z',
+                'timestamp': '^[-+]?\\d{4,}-\\d+-\\d',
+                'float': '^([-+.0-9eE]+|-?Infinity|NaN)\\z',
+            }[family])) %}
+        {% if family == 'float' %}
+            {% do misfits.append('isnan(' ~ value ~ ' - ' ~ value ~ ') and ' ~ read ~ " rlike '\\\\d$'") %}
+        {% endif %}
+    {% endif %}
+    {% if family == 'decimal' %}
+        {% do misfits.append(dbt_cdc._rounded_misfit(column, read)) %}
+    {% endif %}
+    {% do return(misfits) %}
+{% endmacro %}
+
+
+{#- What shows that the parser has rounded a decimal, behind its last place. Where the column has fewer places, it
+    shows in the value but behind a run of zeros or nines, seven of which are on one side of the point where there are
+    fourteen; and where an exponent has made it 0. -#}
+{% macro _rounded_misfit(column, read) -%}
+    {%- set data_type = column.data_type | lower | trim -%}
+    {%- set scale, places = dbt_cdc._parser_scale(data_type), dbt_cdc._type_size(data_type, 1) -%}
+    {%- set key = dbt_cdc._key_pattern(column) ~ '"?-?' -%}
+    {%- set rounded = '\\d*[.]\\d{' ~ scale ~ '}\\d*[1-9]' -%}
+    {%- if scale - places >= 14 -%}
+(has_run or {{ read }} = 0) and text rlike {{ dbt_cdc._literal(
+        key ~ '(' ~ rounded ~ '|[\\d.]*[1-9][\\d.]*[eE]-)') }}
+    {%- else -%}
+        {%- set gap = ' ' if key | length < 20 else '\n        ' -%}
+{{ 'is_long and ' if scale - places >= 8 }}(text rlike {{ dbt_cdc._literal(key ~ rounded) }}
+    or length(regexp_extract(text,{{ gap }}{{ dbt_cdc._literal(key ~ '\\d*[.]?(\\d*)[eE]-') }}, 1))
+    + int(0 || regexp_extract(text,{{ gap }}{{ dbt_cdc._literal(key ~ '[\\d.]*[eE]-(\\d{1,9})') }}, 1)) > {{ scale }})
+    {%- endif -%}
+{%- endmacro %}
+
+
+{#- The key of a column, and what is before its value. -#}
+{% macro _key_pattern(column) -%}
+    "{{ dbt_cdc._name_pattern(column) }}"\s*:\s*
+{%- endmacro %}
+
+
+{#- A column's name as a key has it; what is no ASCII, and some signs, writers also escape. -#}
+{% macro _name_pattern(column) -%}
+    {%- for sign in column.name -%}
+        {%- if sign in '"\\/&<>+\'`' or sign > '~' -%}
+            {%- set short = '\\' ~ sign if sign in '"\\' else sign -%}
+            {%- set escaped = sign.encode('utf-16-be').hex() | batch(4) | map('join') | join('\\\\u') -%}
+            (?:{{ modules.re.escape(short) }}|{{ '\\\\/|' if sign == '/' }}(?i:\\u{{ escaped }}))
+        {%- else -%}
+            {{ modules.re.escape(sign) }}
+        {%- endif -%}
+    {%- endfor -%}
+{%- endmacro %}
+
+
+{#- The same as it is mostly written, a SQL literal. -#}
+{% macro _key_literal(column) %}
+    {% do return(dbt_cdc._literal(
+        '"' ~ column.name.replace('\\', '\\\\').replace('"', '\\"') ~ '":')) %}
+{% endmacro %}

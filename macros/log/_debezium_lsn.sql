@@ -1,0 +1,24 @@
+{#- How the adapter numbers transactions and their records. -#}
+
+{#- The LSN (text) of a commit number. -#}
+{% macro _debezium_lsn(commit_number) %}
+    {% do return('0x' ~ '%014X' | format(commit_number) ~ '000000') %}
+{% endmacro %}
+
+
+{#- The same in SQL; `low` is the number in the transaction, none for its COMMIT. -#}
+{% macro _debezium_lsn_sql(high, low=none) -%}
+concat('0x', lpad(hex({{ high }}), 14, '0'), {{ 'lpad(hex(' ~ low ~ "), 6, '0')" if low else "'000000'" }})
+{%- endmacro %}
+
+
+{#- The number of the snapshot's COMMIT: before any WAL position of a database. -#}
+{% macro _debezium_snapshot_commit() %}
+    {% do return(65536) %}
+{% endmacro %}
+
+
+{#- The place of an END: behind all events of its transaction. -#}
+{% macro _debezium_last_slot() %}
+    {% do return(2 ** 63 - 1) %}
+{% endmacro %}

@@ -1,0 +1,87 @@
+{#- Appends the window's rows once, whatever happens: the guard of the INSERT sees rows of the
+    window that are already there, and on Delta makes two writers at once conflict
+    (docs/decisions/0001). The table is made if it is missing and never replaced. -#}
+{% materialization change_table, default %}
+    {% set relation = this.incorporate(type='table') %}
+    {% set instance = dbt_cdc._current_instance(model) %}
+    {% do dbt_cdc._check_role(instance) %}
+    {% set window = dbt_cdc._instance_window(instance, dbt_cdc.scan_window()) %}
+
+    {{ run_hooks(pre_hooks) }}
+
+    {% if load_cached_relation(this) is none %}
+        {% call statement('create') -%}
+            {{ dbt_cdc._create_once(dbt_cdc._create_table_sql(
+                relation, dbt_cdc._change_table_columns(instance), '__$start_lsn')) }}
+        {%- endcall %}
+    {% endif %}
+
+    {% set is_capturing = dbt_cdc._is_capturing(window) %}
+    {% if is_capturing and dbt_cdc._is_touched(instance, window) %}
+        {% set row_count = dbt_cdc._append_changes(
+            relation, instance, window, dbt_cdc._declared_rows(instance, dbt_cdc._as_written(compiled_code))) %}
+    {% endif %}
+    {% do dbt_cdc._note_captured(instance, row_count or 0) if is_capturing %}
+
+    {% do return(dbt_cdc._end_of_model(relation, 'nothing to capture', row_count)) %}
+{% endmaterialization %}
+
+
+{#- Whether there is a window to capture; where none is open because the scan was left out, the run says so. -#}
+{% macro _is_capturing(window) %}
+    {% if dbt_cdc._is_building() and window.is_missing %}
+        {% do dbt_cdc._log_line(
+            'no scan window is open, so ' ~ model.name ~ ' captures nothing; dbt run --select +' ~ model.name
+            ~ ' opens one'
+        ) %}
+    {% endif %}
+    {% do return(dbt_cdc._is_building() and window.to_lsn) %}
+{% endmacro %}
+
+
+{#- The window's rows into the change table, unless they are there. A backfill spans windows, of which the table may
+    have some: it looks at each commit. Gives how many rows of the window are there. -#}
+{% macro _append_changes(relation, instance, window, rows) %}
+    {% set encoded = dbt_cdc._with_encodings(instance, window) %}
+    {% set is_later = "`__$start_lsn` > '" ~ window.previous_lsn ~ "'" %}
+    {% set is_there = '`__$start_lsn` = appended.`__$start_lsn`' if window.is_backfill else is_later %}
+    {% do return(dbt_cdc._main_write_and_fetch(
+        dbt_cdc._insert_once(
+            relation, rows, is_there, dbt_cdc._is_first_writer(instance, window),
+            dbt_cdc._raise_first_problem(encoded, dbt_cdc._checked_changes(encoded, window))
+        ),
+        'select count(*) as row_count from ' ~ relation ~ ' where ' ~ is_later
+        ~ " and `__$start_lsn` <= '" ~ window.to_lsn ~ "'"
+    )[0].row_count) %}
+{% endmacro %}
+
+
+{#- The rows of the model's SQL, in the order of the change table's columns. What is around change_table() may
+    leave rows out, not columns. -#}
+{% macro _declared_rows(instance, rows) %}
+    {% if not dbt_cdc._is_edited(model) %}
+        {% do return(rows) %}
+    {% endif %}
+    {% set wanted = dbt_cdc._change_table_columns(instance).keys() | list %}
+    {% set found = run_query('describe query ' ~ rows).columns[0].values() | list %}
+    {% if found | map('lower') | sort != wanted | map('lower') | sort %}
+        {% do dbt_cdc.raise_cdc_error(
+            22942, 'the SQL of model ' ~ model.name ~ ' gives the columns ' ~ found | join(', ')
+            ~ ' where its YAML declares ' ~ wanted | join(', '),
+            'put a filter around change_table(), which leaves its columns as they are'
+        ) %}
+    {% endif %}
+    {% do return('select ' ~ dbt_cdc._quoted(wanted) | join(', ') ~ ' from (\n' ~ rows ~ '\n)') %}
+{% endmacro %}
+
+
+{#- Whether no row of the window can be there yet, so that no guard has to look: this run has opened the
+    window, the instance is in the last publication, and no other process can write. The last is what the
+    agent says of its embedded Spark. -#}
+{% macro _is_first_writer(instance, window) %}
+    {% do return(
+        env_var('DBT_CDC_SINGLE_WRITER', 'false') == 'true'
+        and window.get('is_opened_here', false)
+        and instance.name | lower in window.published
+    ) %}
+{% endmacro %}

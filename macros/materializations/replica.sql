@@ -1,0 +1,12 @@
+{#- The current state of a source table: the model's net changes applied in one MERGE. Rows that do not
+    differ are not written. A first run makes the table of all rows at once. -#}
+{% materialization replica, default %}
+    {% set relation = this.incorporate(type='table') %}
+    {% set consumer = dbt_cdc._materialized_consumer() %}
+
+    {{ run_hooks(pre_hooks) }}
+
+    {% do dbt_cdc._write_consumer(relation, consumer, dbt_cdc._as_written(compiled_code), ['__$operation']) %}
+
+    {% do return(dbt_cdc._end_of_model(relation, 'nothing new')) %}
+{% endmaterialization %}

@@ -1,0 +1,27 @@
+{#- Run-operation: makes a job; what is not given is the default. -#}
+{% macro add_job(
+    job_type, start_job=true, maxtrans=none, maxscans=none, continuous=none, pollinginterval=none,
+    retention=none, threshold=none, dry_run=false
+) %}
+    {% if execute %}
+        {% set given = dict(
+            maxtrans=maxtrans, maxscans=maxscans, continuous=continuous,
+            pollinginterval=pollinginterval, retention=retention, threshold=threshold) %}
+        {% set jobs = dbt_cdc._checked_jobs(job_type, given) %}
+        {% if job_type in jobs %}
+            {% do dbt_cdc.raise_cdc_error(
+                14261, "the job '" ~ job_type ~ "' already exists", 'change it with change_job'
+            ) %}
+        {% endif %}
+        {% set job = dbt_cdc._changed_job(dbt_cdc._default_jobs()[job_type], given) %}
+        {% do jobs.update({job_type: job}) %}
+        {% do dbt_cdc._change_jobs(
+            'insert into ' ~ dbt_cdc._state_relation('cdc_jobs') ~ ' ' ~ dbt_cdc._job_row_sql(job),
+            jobs, dry_run
+        ) %}
+        {% if start_job and not dry_run %}
+            {% do dbt_cdc._request_of_job(job_type, 'start') if dbt_cdc._agent_seen_at()
+                else log(dbt_cdc._no_agent(job_type), info=true) %}
+        {% endif %}
+    {% endif %}
+{% endmacro %}

@@ -1,0 +1,125 @@
+{#- Run-operation (sys.sp_cdc_disable_table): removes one capture instance of a table, or 'all' of them:
+    change table, functions, metadata rows. A dry run, unless told otherwise, only says what would go. -#}
+{% macro disable_table(source_schema, source_name, capture_instance, dry_run=true) %}
+    {% if execute %}
+        {% do dbt_cdc._check_source_given(source_schema, source_name) %}
+        {% if capture_instance is none or not capture_instance | string | trim %}
+            {% do dbt_cdc.raise_cdc_error(
+                22963, 'capture_instance is NULL or empty', "name the instance, or 'all'"
+            ) %}
+        {% endif %}
+        {% set known = dbt_cdc._registered_if_any() %}
+        {% set found = dbt_cdc._registered_of_table(
+            known, source_schema, source_name, capture_instance | trim) %}
+        {% set left = known.values() | reject('in', found) | map(attribute='role_name') | list %}
+        {% set bookmarks = dbt_cdc._bookmarks() %}
+        {% for registered in found %}
+            {% do dbt_cdc._report_disabling(registered, bookmarks, dry_run) %}
+            {% if not dry_run %}
+                {% do dbt_cdc._revoke_from_role(registered.role_name, [], left) %}
+                {% do dbt_cdc._drop_instance(registered) %}
+            {% endif %}
+        {% endfor %}
+        {% if not dry_run %}
+            {% do dbt_cdc._publish_without(found, found | length == known | length) %}
+        {% else %}
+            {% do log('a dry run: nothing was removed; repeat with dry_run: false', info=true) %}
+        {% endif %}
+    {% endif %}
+{% endmacro %}
+
+
+{% macro _registered_of_table(known, source_schema, source_name, capture_instance) %}
+    {% set names, found = [], [] %}
+    {% for registered in known.values()
+        if registered.source_schema | lower == source_schema | lower
+        and registered.source_name | lower == source_name | lower %}
+        {% set name = registered.capture_instance %}
+        {% do names.append(name) %}
+        {% do found.append(registered) if capture_instance | lower in ['all', name | lower] %}
+    {% endfor %}
+    {% if not names %}
+        {% do dbt_cdc._raise_not_captured(source_schema ~ '.' ~ source_name) %}
+    {% elif not found %}
+        {% do dbt_cdc.raise_cdc_error(
+            22960, "'" ~ capture_instance ~ "' is no capture instance of table " ~ source_schema ~ '.'
+            ~ source_name, 'it has ' ~ names | join(', ') ~ "; or give 'all'"
+        ) %}
+    {% endif %}
+    {% do return(found) %}
+{% endmacro %}
+
+
+{% macro _report_disabling(registered, bookmarks, dry_run) %}
+    {% set verb = 'would remove ' if dry_run else 'removing ' %}
+    {% set relation = dbt_cdc._change_table_of(registered.capture_instance) %}
+    {% do log(
+        verb ~ "capture instance '" ~ registered.capture_instance ~ "' of " ~ registered.source_schema ~ '.'
+        ~ registered.source_name ~ ': change table ' ~ relation ~ ', its functions ('
+        ~ dbt_cdc._functions_of(registered.capture_instance) | join(', ') ~ '), its metadata rows', info=true
+    ) %}
+    {% set readers = [] %}
+    {% for name, consumed in bookmarks.items() if registered.capture_instance | lower in consumed %}
+        {% do readers.append(name) %}
+    {% endfor %}
+    {% do log(
+        'consumed by ' ~ readers | sort | join(', ') ~ ': move each to another instance, and run it, before this one '
+        ~ 'goes; a consumer that is moved later does not know how far it was', info=true
+    ) if readers %}
+    {% set files = [] %}
+    {% for node in graph.nodes.values()
+        if node.resource_type == 'model' and node.name == dbt_cdc._object_name(registered.capture_instance) ~ '_ct' %}
+        {% do files.append(node.original_file_path) %}
+        {% do files.append(
+            'its entry in ' ~ node.patch_path.split('://')[-1] if node.patch_path else 'its YAML entry') %}
+    {% endfor %}
+    {% do log(
+        'delete from the project: ' ~ files | join(' and ') ~ ', and the name in cdc_capture_instances' if files
+        else 'the project has no model of it any more' ~ (
+            '; ' ~ relation ~ ' is not there: where the model had another schema or name, drop its table by hand'
+            if load_cached_relation(relation) is none), info=true
+    ) %}
+{% endmacro %}
+
+
+{% macro _functions_of(capture_instance) %}
+    {% set names = [] %}
+    {% for prefix in ['fn_cdc_get_all_changes_', 'fn_cdc_get_net_changes_', 'fn_all_changes_',
+        'fn_net_changes_'] %}
+        {% do names.append(prefix ~ dbt_cdc._object_name(capture_instance)) %}
+    {% endfor %}
+    {% do return(names) %}
+{% endmacro %}
+
+
+{#- Each statement can be repeated; the row in change_tables goes last, so that a killed operation is
+    taken up again by the same command. -#}
+{% macro _drop_instance(registered) %}
+    {% for name in dbt_cdc._functions_of(registered.capture_instance) %}
+        {% do run_query('drop function if exists ' ~ dbt_cdc._function_name(name)) %}
+    {% endfor %}
+    {% do run_query('drop table if exists ' ~ dbt_cdc._change_table_of(registered.capture_instance)) %}
+    {% for table in ['captured_columns', 'index_columns', 'ddl_history', 'change_tables'] %}
+        {% do run_query(
+            'delete from ' ~ dbt_cdc._state_relation(table) ~ ' where object_id = ' ~ registered.object_id) %}
+    {% endfor %}
+    {% do run_query(
+        'delete from ' ~ dbt_cdc._state_relation('scan_progress') ~ ' where lower(capture_instance) = '
+        ~ dbt_cdc._literal(registered.capture_instance | lower)
+    ) %}
+{% endmacro %}
+
+
+{#- With the last instance the jobs and lsn_time_mapping go; how far the log was scanned stays, so that a
+    new instance captures later commits only. -#}
+{% macro _publish_without(removed, is_last) %}
+    {% set scanned_lsn = dbt_cdc._published_state().scanned_lsn %}
+    {% if is_last %}
+        {% do run_query('drop table if exists ' ~ dbt_cdc._state_relation('cdc_jobs')) %}
+        {% do run_query('delete from ' ~ dbt_cdc._state_relation('lsn_time_mapping')) %}
+        {% do run_query(dbt_cdc._validity_intervals_sql([], scanned_lsn)) %}
+    {% else %}
+        {% do dbt_cdc._publish_validity_intervals(scanned_lsn) %}
+    {% endif %}
+    {% do log('removed: ' ~ removed | map(attribute='capture_instance') | join(', '), info=true) %}
+{% endmacro %}

@@ -1,0 +1,154 @@
+{#- Run-operation (sys.sp_cdc_enable_table): prints the two files of a capture instance's model, after all
+    of SQL Server's refusals. It writes nothing: the instance is there with the first `dbt run` after the
+    files are. `file` is sql or yaml for one of them alone, to redirect it. -#}
+{% macro enable_table(
+    source_schema, source_name, capture_instance=none, supports_net_changes=none, role_name=none,
+    index_name=none, index_columns=none, captured_column_list=none, filegroup_name=none,
+    allow_partition_switch=none, capture_from='now', enable_extended_ddl_handling=false, file=none, dry_run=false
+) %}
+    {% if execute %}
+        {% do dbt_cdc._check_source_given(source_schema, source_name) %}
+        {% do dbt_cdc._check_is_text('capture_instance', capture_instance) %}
+        {% do dbt_cdc._check_source_schema(source_schema) %}
+        {% set meta = {
+            'source_schema': source_schema, 'source_name': source_name,
+            'capture_instance': (capture_instance or source_schema ~ '_' ~ source_name).rstrip(),
+        } %}
+        {% do dbt_cdc._check_new_instance(meta) %}
+        {% set source = dbt_cdc._source_columns(source_schema, source_name) %}
+        {% set index_columns = dbt_cdc._split_columns(index_columns)
+            or (dbt_cdc._columns_of_index(source.columns, index_name) if index_name is not none else []) %}
+        {% set columns = dbt_cdc._chosen_columns(meta, source.columns, captured_column_list) %}
+        {% do dbt_cdc._check_index(meta, source.columns, index_name, index_columns) %}
+        {% do dbt_cdc._check_extended_ddl_handling(meta, enable_extended_ddl_handling, captured_column_list) %}
+        {% do meta.update(
+            index_columns=index_columns,
+            supports_net_changes=index_columns | length > 0 if supports_net_changes is none
+                else supports_net_changes in [true, 1, '1'],
+            capture_from=capture_from, allow_partition_switch=allow_partition_switch in [none, true, 1, '1']
+        ) %}
+        {% for name, value in {
+            'role_name': role_name, 'index_name': index_name, 'filegroup_name': filegroup_name
+        }.items() if value is not none %}
+            {% do meta.update({name: value}) %}
+        {% endfor %}
+        {% set node = {
+            'name': dbt_cdc._object_name(meta.capture_instance) ~ '_ct', 'columns': columns,
+            'config': {'meta': {'cdc': meta}},
+        } %}
+        {% do dbt_cdc._capture_instance(node) %}
+        {% do print(dbt_cdc._model_files(node, source.origin, file)) %}
+        {% do print('\n# dbt_project.yml: ' ~ dbt_cdc._listing_line(
+            'cdc_capture_instances', dbt_cdc._object_name(meta.capture_instance))) if not file %}
+        {% do dbt_cdc._warn_of_storage(allow_partition_switch, filegroup_name) %}
+    {% endif %}
+{% endmacro %}
+
+
+{#- SQL Server's refusals; and as there where the feature is off, it is not to be had otherwise either. -#}
+{% macro _check_extended_ddl_handling(meta, is_asked_for, captured_column_list) %}
+    {% if is_asked_for in [true, 1, '1'] %}
+        {% set name, advice = meta.capture_instance, 'leave enable_extended_ddl_handling out' %}
+        {% set asked = "capture instance '" ~ name ~ "' with enable_extended_ddl_handling " %}
+        {% if name | length > 78 %}
+            {% do dbt_cdc.raise_cdc_error(
+                22875, asked ~ 'has a name of ' ~ name | length ~ ' characters', 'take 78 at most, or ' ~ advice) %}
+        {% elif captured_column_list is not none %}
+            {% do dbt_cdc.raise_cdc_error(
+                22877, asked ~ 'has a captured_column_list', 'capture all columns, or ' ~ advice) %}
+        {% elif dbt_cdc._instances_of([dbt_cdc._source_of(meta)]) %}
+            {% do dbt_cdc.raise_cdc_error(
+                22876, asked ~ 'is not the only one of table ' ~ meta.source_schema ~ '.' ~ meta.source_name,
+                'disable the other one, or ' ~ advice) %}
+        {% endif %}
+        {% do dbt_cdc.raise_cdc_error(
+            22874, asked ~ 'asks for what is not available',
+            advice ~ '; DDL is followed without it, and new columns by a second instance (docs/instances.md)') %}
+    {% endif %}
+{% endmacro %}
+
+
+{#- What is given about partitions and file groups is written down. -#}
+{% macro _warn_of_storage(allow_partition_switch, filegroup_name) %}
+    {% if allow_partition_switch in [true, 1, '1'] %}
+        {% do log(dbt_cdc._error_text(
+            22855, 'allow_partition_switch is 1', 'partitions that are switched in or out are in no log, so their '
+            ~ 'rows are not captured'), info=true) %}
+    {% elif allow_partition_switch is not none %}
+        {% do log(dbt_cdc._error_text(
+            22857, 'allow_partition_switch is 0', 'it is written down and ignored: the log does not tell whether the '
+            ~ 'table has partitions, and refuses no switch'), info=true) %}
+    {% endif %}
+    {% if filegroup_name is not none %}
+        {% do log(dbt_cdc._error_text(
+            22973, "filegroup_name is '" ~ filegroup_name ~ "'", 'it is written down and ignored: tables of Spark have '
+            ~ 'no file groups'), info=true) %}
+    {% endif %}
+{% endmacro %}
+
+
+{#- The rules of names, against the project's models and against what is captured already. A model whose
+    YAML is not written yet is in nobody's way. -#}
+{% macro _check_new_instance(meta) %}
+    {% set name = meta.capture_instance %}
+    {% do dbt_cdc._check_instance_name("capture instance '" ~ name ~ "'", name) %}
+    {% set present = {} %}
+    {% for node in graph.nodes.values()
+        if node.resource_type == 'model' and node.config.materialized == 'change_table' %}
+        {% set cdc = node.config.meta.get('cdc') or {} %}
+        {% set source_table = cdc.get('source_schema', '') ~ '.' ~ cdc.get('source_name', '') %}
+        {% do present.update({
+            (cdc.get('capture_instance') or source_table.replace('.', '_', 1)) | lower: source_table
+        }) if cdc %}
+    {% endfor %}
+    {% for instance in dbt_cdc._registered_if_any().values() %}
+        {% do present.update({
+            instance.capture_instance | lower: instance.source_schema ~ '.' ~ instance.source_name
+        }) %}
+    {% endfor %}
+    {% for other, other_table in present.items() if dbt_cdc._object_name(other) == dbt_cdc._object_name(name) %}
+        {% do dbt_cdc._raise_taken(name, other, other_table) %}
+    {% endfor %}
+    {% set table = meta.source_schema ~ '.' ~ meta.source_name %}
+    {% set others = [] %}
+    {% for other, other_table in present.items() if other_table | lower == table | lower %}
+        {% do others.append(other) %}
+    {% endfor %}
+    {% if others | length >= 2 %}
+        {% do dbt_cdc.raise_cdc_error(
+            22962, 'table ' ~ table ~ ' has two capture instances already: ' ~ others | join(', '),
+            'disable one first (dbt run-operation disable_table)'
+        ) %}
+    {% endif %}
+{% endmacro %}
+
+
+{#- The columns of an index, in its order, where the table's DDL record tells them. -#}
+{% macro _columns_of_index(columns, index_name) %}
+    {% set found = {} %}
+    {% for column in columns %}
+        {% for name, ordinal in (column.indexes or {}).items() if name | lower == index_name | string | lower %}
+            {% do found.update({ordinal | int: column.name}) %}
+        {% endfor %}
+    {% endfor %}
+    {% do return(found | dictsort | map(attribute=1) | list) %}
+{% endmacro %}
+
+
+{#- A log need not tell indexes: then a name alone does not tell the columns. -#}
+{% macro _check_index(meta, columns, index_name, index_columns) %}
+    {% set table = meta.source_schema ~ '.' ~ meta.source_name %}
+    {% if index_name is not none and not index_columns %}
+        {% do dbt_cdc.raise_cdc_error(
+            22928, "the columns of index '" ~ index_name ~ "' of table " ~ table ~ ' are not known',
+            'the DDL of the log does not tell it: give index_columns too'
+        ) %}
+    {% endif %}
+    {% set names = columns | map(attribute='name') | list %}
+    {% for name in index_columns if name not in names %}
+        {% do dbt_cdc.raise_cdc_error(
+            22928, "index column '" ~ name ~ "' is no column of table " ~ table,
+            'it has ' ~ names | join(', ')
+        ) %}
+    {% endfor %}
+{% endmacro %}

@@ -1,0 +1,102 @@
+{#- Types of columns out of Debezium's events. -#}
+
+{#- The Spark type of a field of an event's schema; what has no type of its own is text. -#}
+{% macro _schema_type(field) %}
+    {% set name, parameters = field.get('name') or '', field.get('parameters') or {} %}
+    {% if name == 'org.apache.kafka.connect.data.Decimal' %}
+        {% do return('decimal(' ~ [parameters.get('connect.decimal.precision', 38) | int, 38] | min ~ ','
+            ~ parameters.get('scale', 0) ~ ')') %}
+    {% elif name == 'io.debezium.data.VariableScaleDecimal' %}
+        {% do return('decimal(38,18)') %}
+    {% elif name.endswith('Date') %}
+        {% do return('date') %}
+    {% elif name.endswith('Timestamp') %}
+        {% do return('timestamp') %}
+    {% endif %}
+    {% do return({
+        'int8': 'smallint', 'int16': 'smallint', 'int32': 'int', 'int64': 'bigint', 'boolean': 'boolean',
+        'float': 'float', 'float32': 'float', 'double': 'double', 'float64': 'double', 'bytes': 'binary',
+    }.get(field.type, 'string')) %}
+{% endmacro %}
+
+
+{#- The columns of the last schema, then those that only earlier ones have; a type that all values fit. -#}
+{% macro _columns_of_schemas(schemas) %}
+    {% set types = {} %}
+    {% for part in schemas | reverse | sum(start=[]) if part.field == 'after' %}
+        {% for field in part.fields %}
+            {% set data_type = dbt_cdc._schema_type(field) %}
+            {% set other = types.get(field.field, data_type) %}
+            {% do types.update({field.field:
+                other if dbt_cdc._holds_type(other, data_type)
+                else data_type if dbt_cdc._holds_type(data_type, other) else 'string'
+            }) %}
+        {% endfor %}
+    {% endfor %}
+    {% set columns = [] %}
+    {% for name, data_type in types.items() %}
+        {% do columns.append({'name': name, 'data_type': data_type}) %}
+    {% endfor %}
+    {% do return(columns) %}
+{% endmacro %}
+
+
+{#- A column as its values look: {name, data_type, source_type where they are encoded, note where it is a guess,
+    shape}. Numbers of the size of times since 1990 are taken for times, small ones for dates where the
+    name says so; bytes that may be a decimal have no data_type. -#}
+{% macro _landed_type(row) %}
+    {% set shape = row.variant_type.split('(')[0] | lower %}
+    {% set column = {'name': row.name, 'shape': shape, 'data_type': dbt_cdc._observed_type(row), 'source_type': none} %}
+    {% if shape.startswith('object<scale') %}
+        {% do column.update(shape='bytes', data_type='decimal(38,18)', source_type='decimal') %}
+    {% elif shape in ['decimal', 'double'] %}
+        {% do column.update(data_type='double') %}
+    {% elif shape == 'void' %}
+        {% do column.update(note='no value seen') %}
+    {% elif shape == 'bigint' %}
+        {% for unit, source_type in {1: 'timestamp(3)', 1000: 'timestamp(6)', 1000000: 'timestamp(9)'}.items()
+            if row.least >= 631152000000 * unit and row.most <= 4102444800000 * unit %}
+            {% do column.update(data_type='timestamp', source_type=source_type, note='guessed from its numbers') %}
+        {% endfor %}
+        {% set is_named_so = modules.re.search('(?i)(?<!up)date$|^date_|birth|^dob$|(^|_)day$|_on$', row.name) %}
+        {% if is_named_so and row.least >= -36525 and row.most <= 47482 and (row.least < -365 or row.most > 365) %}
+            {% do column.update(data_type='date', source_type='date', note='guessed from its name') %}
+        {% endif %}
+    {% elif column.data_type == 'string' and row.is_base64 %}
+        {% do column.update(shape='bytes') %}
+        {% if row.has_padding %}
+            {% do column.update(data_type=none if row.is_number else 'binary') %}
+        {% elif row.is_number %}
+            {% do column.update(note='a text, or a number in base64') %}
+        {% endif %}
+    {% endif %}
+    {% do return(column) %}
+{% endmacro %}
+
+
+{#- The same with the type that the user gives: of the source where values are encoded, as `types` of an adapter. -#}
+{% macro _with_given_type(column, given) %}
+    {% if not given %}
+        {% do return(column) %}
+    {% endif %}
+    {% set text = given | string | lower | replace(' ', '') %}
+    {% set is_encoded = modules.re.match('decimal', text) and column.shape == 'bytes'
+        or modules.re.match('date|timestamp', text) and column.shape == 'bigint'
+        or text == 'binary(hex)' and column.shape %}
+    {% set data_type = modules.re.sub('^(timestamp|binary)\\(.*', '\\1', text) %}
+    {% do return({
+        'name': column.name, 'source_type': text if is_encoded else none,
+        'data_type': 'decimal(38,18)' if data_type == 'decimal' else data_type,
+    }) %}
+{% endmacro %}
+
+
+{% macro _observed_type(row) %}
+    {% set base = row.variant_type.split('(')[0] | lower %}
+    {% if base == 'string' %}
+        {% do return('date' if row.is_date else 'timestamp' if row.is_time else 'string') %}
+    {% endif %}
+    {% do return({
+        'bigint': 'bigint', 'decimal': 'decimal(38,18)', 'boolean': 'boolean', 'double': 'double',
+    }.get(base, 'string')) %}
+{% endmacro %}

@@ -1,0 +1,107 @@
+{#- The columns of a source table as the log has them: {origin, columns: [{name, source_type, data_type}]}
+    from the table's last committed DDL record, and where there is none from its last 1000 images. -#}
+{% macro _source_columns(source_schema, source_name, log=none) %}
+    {% set log = log or dbt_cdc._log_relation() %}
+    {% set table = source_schema ~ '.' ~ source_name %}
+    {% if adapter.get_relation(log.database, log.schema, log.identifier) is none %}
+        {% do dbt_cdc.raise_cdc_error(
+            22901, 'the log ' ~ log ~ ' is not there yet', 'build it: dbt run --select ' ~ log.identifier
+        ) %}
+    {% endif %}
+    {% set of_table = dbt_cdc._is_of_table(source_schema, source_name) %}
+    {% if not dbt_cdc._fetch('select max(lsn) as last_lsn from ' ~ log ~ ' where ' ~ of_table)[0].last_lsn %}
+        {% do dbt_cdc.raise_cdc_error(
+            22931, 'the log has no record of table ' ~ table,
+            'check the spelling and the letter case of source_schema and source_name'
+        ) %}
+    {% endif %}
+    {% set ddl = dbt_cdc._last_ddl(log, source_schema, source_name) %}
+    {% if ddl %}
+        {% do return(dbt_cdc._columns_of_ddl(ddl)) %}
+    {% endif %}
+    {% do return(dbt_cdc._observed_columns(log, of_table, table)) %}
+{% endmacro %}
+
+
+{% macro _columns_of_ddl(ddl) %}
+    {% set columns = [] %}
+    {% for column in ddl.columns %}
+        {% do columns.append(dict({
+            'name': column.name, 'source_type': column.type,
+            'data_type': dbt_cdc._spark_type(column.type),
+        }, **dbt_cdc._told_of_column(column))) %}
+        {% do columns[-1].update(indexes=column.indexes) if column.indexes is mapping %}
+    {% endfor %}
+    {% do return({'origin': 'the DDL record at ' ~ ddl.lsn, 'columns': columns}) %}
+{% endmacro %}
+
+
+{#- What a DDL record may tell beside name and type, and a column's YAML repeats. -#}
+{% macro _told_of_column(column) %}
+    {% set told = {} %}
+    {% for key in ['column_id', 'is_computed'] if column.get(key) %}
+        {% do told.update({key: column[key]}) %}
+    {% endfor %}
+    {% do return({'meta': told} if told else {}) %}
+{% endmacro %}
+
+
+{#- Names in the order of the last image; types that hold all values of the images. -#}
+{% macro _observed_columns(log, of_table, table, is_landed=false) %}
+    {% set rows = dbt_cdc._fetch(dbt_cdc._observed_columns_sql(log, of_table, is_landed)) %}
+    {% if not rows %}
+        {% do dbt_cdc.raise_cdc_error(
+            22931, 'the log has neither a DDL record nor an image of table ' ~ table,
+            'write the model by hand, from the source database'
+        ) %}
+    {% endif %}
+    {% set columns = [] %}
+    {% for row in rows %}
+        {% do columns.append(
+            dbt_cdc._landed_type(row) if is_landed
+            else {'name': row.name, 'source_type': none, 'data_type': dbt_cdc._observed_type(row)}
+        ) %}
+    {% endfor %}
+    {% do return({
+        'origin': rows[0].images ~ ' images (the log has no DDL of it): check the types', 'columns': columns
+    }) %}
+{% endmacro %}
+
+
+{% macro _observed_columns_sql(log, of_table, is_landed) -%}
+    with images as (
+        select lsn, coalesce(after_image, before_image) as image
+        from {{ log }}
+        where {{ of_table }} and operation in ('INSERT', 'UPDATE', 'DELETE')
+        order by lsn desc
+        limit 1000
+    ),
+
+    fields as (
+        select images.lsn, field.key as name, field.value, cast(field.value as string) as text
+        from images, lateral variant_explode(parse_json(images.image)) as field
+    ),
+
+    last_image as (
+        select json_object_keys(max_by(image, lsn)) as names, count(*) as images from images
+    )
+
+    select
+        fields.name,
+        schema_of_variant_agg(fields.value) as variant_type,
+        bool_and(text rlike '^\\d{4}-\\d{2}-\\d{2}\\z') as is_date,
+        bool_and(text rlike '^\\d{4}-\\d{2}-\\d{2}[T ]\\d{2}:\\d{2}:\\d{2}') as is_time,
+        {%- if is_landed %}
+        min(try_cast(text as decimal(38, 0))) as least,
+        max(try_cast(text as decimal(38, 0))) as most,
+        bool_and(length(text) % 4 = 0 and text rlike '^[A-Za-z0-9+/]+={0,2}\\z') as is_base64,
+        bool_or(endswith(text, '=')) as has_padding,
+        -- a number in bytes has no more of them than it needs
+        bool_and(hex(try_to_binary(text, 'base64')) rlike '^(?!00[0-7]|FF[89A-F]).{2,32}$') as is_number,
+        {%- endif %}
+        max(last_image.images) as images
+    from fields
+    cross join last_image
+    group by fields.name
+    order by coalesce(nullif(max(array_position(last_image.names, fields.name)), 0), 100000), fields.name
+{%- endmacro %}

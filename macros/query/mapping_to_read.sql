@@ -1,0 +1,32 @@
+{#- The lsn_time_mapping whose bounds a query takes: the one beside its change table, wherever `--defer`
+    finds that. Without a `capture_instance`, beside any change table that the model reads. -#}
+{% macro _mapping_to_read(capture_instance=none) %}
+    {% set mapping = ref('dbt_cdc', 'lsn_time_mapping') %}
+    {% set own = dbt_cdc._state_relation('lsn_time_mapping') %}
+    {% if dbt_cdc._resolved_consumer() or dbt_cdc._is_unit_test() %}
+        {% do return(own) %}
+    {% endif %}
+    {% for instance in (dbt_cdc._capture_instances().values() if dbt_cdc._parents_of_model() else [])
+        if instance.unique_id in dbt_cdc._parents_of_model()
+        and (capture_instance is none or instance.name | lower == capture_instance | lower) %}
+        {% set relation = dbt_cdc._change_table_to_read(instance) %}
+        {% if relation | string == instance.relation | string %}
+            {% do return(own) %}
+        {% elif mapping | string == own | string %}
+            {% do return(own.incorporate(
+                path={'database': relation.database, 'schema': relation.schema})) %}
+        {% endif %}
+    {% endfor %}
+    {% do return(mapping) %}
+{% endmacro %}
+
+
+{#- A query reads where `ref` finds the change table; what consumes keeps its bookmarks in the target, and so
+    reads there. As `ref` does, `--empty` reads no rows. -#}
+{% macro _change_table_to_read(instance) %}
+    {% set is_found = instance.unique_id in dbt_cdc._parents_of_model() or dbt_cdc._is_unit_test() %}
+    {% if is_found and not dbt_cdc._resolved_consumer() %}
+        {% do return(ref(instance.model)) %}
+    {% endif %}
+    {% do return(instance.relation.incorporate(limit=0) if flags.EMPTY else instance.relation) %}
+{% endmacro %}

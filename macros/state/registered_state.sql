@@ -1,0 +1,143 @@
+{#- What the metadata tables hold of each instance, by lower-case name: {capture_instance, source_schema,
+    source_name, supports_net_changes, has_drop_pending, start_lsn, end_lsn, columns, index_columns}. -#}
+{% macro _registered_state(rows) %}
+    {% set known = {} %}
+    {% for row in rows %}
+        {% do known.update({row.capture_instance | lower: dict(
+            row,
+            columns=fromjson(row.columns),
+            index_columns=fromjson(row.index_columns) | map(attribute='column_name') | list
+        )}) %}
+    {% endfor %}
+    {% do return(known) %}
+{% endmacro %}
+
+
+{% macro _registered_state_sql(mapping=none) -%}
+    select
+        instances.*,
+        to_json(coalesce(columns.columns, array())) as columns,
+        to_json(coalesce(keys.columns, array())) as index_columns
+    from {{ dbt_cdc._state_beside(mapping, 'change_tables') }} as instances
+    left join (
+        select
+            object_id,
+            array_sort(collect_list(
+                struct(
+                    column_ordinal, column_name, column_type, declared_type, source_type, is_computed, column_id
+                )
+            )) as columns
+        from {{ dbt_cdc._state_beside(mapping, 'captured_columns') }}
+        group by object_id
+    ) as columns on instances.object_id = columns.object_id
+    left join (
+        select
+            object_id,
+            array_sort(collect_list(struct(index_ordinal, column_name))) as columns
+        from {{ dbt_cdc._state_beside(mapping, 'index_columns') }}
+        group by object_id
+    ) as keys on instances.object_id = keys.object_id
+{%- endmacro %}
+
+
+{#- An instance is fixed when it is made; only its types follow the source, and its YAML may say the old
+    or the new ones, or wider ones where the log has no DDL that tells them. -#}
+{% macro _check_unedited(instance, registered) %}
+    {% set given, fixed, is_same = [], [], [] %}
+    {% for column in instance.columns %}
+        {% set data_type = column.data_type | lower %}
+        {% set known = registered.columns[loop.index0] if loop.index0 < registered.columns | length else {} %}
+        {% do given.append(column.name ~ ' ' ~ data_type ~ (' computed' if dbt_cdc._is_computed(column))) %}
+        {% do is_same.append(
+            column.name | lower == known.get('column_name') | lower
+            and (data_type in [known.get('column_type'), known.get('declared_type')]
+                or dbt_cdc._widens_to(known.get('column_type'), data_type))
+            and dbt_cdc._is_computed(column) == (known.get('is_computed') or false)
+        ) %}
+    {% endfor %}
+    {% for column in registered.columns %}
+        {% do fixed.append(
+            column.column_name ~ ' ' ~ column.column_type ~ (' computed' if column.get('is_computed'))) %}
+    {% endfor %}
+    {% if given | length != fixed | length or false in is_same %}
+        {% do dbt_cdc._raise_edited(instance, 22930, 'columns', fixed, given) %}
+    {% elif instance.index_columns | map('lower') | list != registered.index_columns | map('lower') | list %}
+        {% do dbt_cdc._raise_edited(
+            instance, 22983, 'index_columns', registered.index_columns, instance.index_columns) %}
+    {% elif instance.table != registered.source_schema ~ '.' ~ registered.source_name %}
+        {% do dbt_cdc._raise_edited(
+            instance, 22960, 'source table',
+            [registered.source_schema ~ '.' ~ registered.source_name], [instance.table]) %}
+    {% elif instance.supports_net_changes != registered.supports_net_changes %}
+        {% do dbt_cdc._raise_edited(
+            instance, 22939, 'supports_net_changes', [registered.supports_net_changes],
+            [instance.supports_net_changes]) %}
+    {% endif %}
+{% endmacro %}
+
+
+{% macro _raise_edited(instance, number, what, fixed, given) %}
+    {% do dbt_cdc.raise_cdc_error(
+        number, 'the ' ~ what ~ " of capture instance '" ~ instance.name ~ "' were edited: it captures ("
+        ~ fixed | join(', ') ~ '), its YAML lists (' ~ given | join(', ') ~ ')',
+        'take the edit back, or make a second instance of the table with the new ' ~ what
+    ) %}
+{% endmacro %}
+
+
+{#- Metadata tables may not be there yet. -#}
+{% macro _registered_if_any(mapping=none) %}
+    {% do return(
+        dbt_cdc._registered_state(dbt_cdc._fetch(dbt_cdc._registered_state_sql(mapping)))
+        if load_cached_relation(dbt_cdc._state_beside(mapping, 'change_tables')) is not none else {}
+    ) %}
+{% endmacro %}
+
+
+{#- An instance that the metadata tables know, or error 22981. -#}
+{% macro _find_registered(capture_instance) %}
+    {% set known = dbt_cdc._registered_if_any() %}
+    {% set instance = known.get((capture_instance or '') | string | lower) %}
+    {% if not instance %}
+        {% do dbt_cdc.raise_cdc_error(
+            22981, "capture instance '" ~ (capture_instance or 'NULL') ~ "' does not exist",
+            'there are ' ~ (known.keys() | sort | join(', ') or 'none')
+        ) %}
+    {% endif %}
+    {% do return(instance) %}
+{% endmacro %}
+
+
+{#- The instances that are entered, also those whose models are gone: [{capture_instance, low_end,
+    source_schema, source_name, end_lsn, lost_lsn, relation}]. -#}
+{% macro _registered_instances(condition='true') %}
+    {% set found = [] %}
+    {% for row in dbt_cdc._fetch(
+        dbt_cdc._registered_instances_sql() ~ ' where ' ~ condition ~ ' order by capture_instance'
+    ) %}
+        {% do found.append(dict(row, relation=dbt_cdc._change_table_of(row.capture_instance))) %}
+    {% endfor %}
+    {% do return(found) %}
+{% endmacro %}
+
+
+{% macro _registered_instances_sql() -%}
+    select capture_instance, start_lsn as low_end, source_schema, source_name, end_lsn, lost_lsn
+    from {{ dbt_cdc._state_relation('change_tables') }}
+{%- endmacro %}
+
+
+{% macro _change_table_of(capture_instance) %}
+    {% set instance = dbt_cdc._capture_instances().get(capture_instance | lower) %}
+    {% do return(
+        instance.relation if instance
+        else dbt_cdc._validity_intervals().incorporate(
+            path={'identifier': dbt_cdc._object_name(capture_instance) ~ '_ct'}, type='table')
+    ) %}
+{% endmacro %}
+
+
+{#- In the order in which they were made: a low end moves with each cleanup. -#}
+{% macro _old_and_new(instances) %}
+    {% do return(instances | sort(attribute='create_date,start_lsn')) %}
+{% endmacro %}
