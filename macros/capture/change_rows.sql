@@ -1,10 +1,7 @@
 {#- The change rows of one instance in one window: the definition of a change table. Each record leaves as
     none, one or two rows. -#}
-{% macro _change_rows(instance, window) -%}
-{%- set instance = dbt_cdc._with_encodings(instance, window) -%}
+{% macro _rows_of_typed(instance, with_untold=false) -%}
 {%- set columns = instance.columns -%}
-{{ dbt_cdc._checked_changes(instance, window) }}
-
 select
     commit_lsn as `__$start_lsn`,
     cast(null as string) as `__$end_lsn`,
@@ -13,6 +10,9 @@ select
     {{ dbt_cdc._mask_text(columns) }} as `__$update_mask`,
     {{ dbt_cdc._captured_values(instance) }},
     command_id as `__$command_id`
+    {%- if with_untold %},
+    if(row_operation = 2 and operation = 'UPDATE', {{ dbt_cdc._untold_names(columns, '') }}, null) as untold
+    {%- endif %}
 from typed
 where {{ dbt_cdc._checked(instance, 'row_operation < 3 or ' ~ dbt_cdc._is_changed(columns)) }}
 {%- endmacro %}
@@ -49,8 +49,8 @@ with {{ dbt_cdc._window_records(instance, window) }},
 {#- CTE `parsed`: the instance's records that the window commits, in the transactions that were written down
     when it was opened, or for a backfill, of the whole log up to its end. The log is read from the window's
     first record on. No join hint: a small window is broadcast, a large one is joined by sorting, and nothing
-    grows on the driver. -#}
-{% macro _window_records(instance, window) -%}
+    grows on the driver. `values`: what is made of them in place of the images. -#}
+{% macro _window_records(instance, window, values=none) -%}
 parsed as (
     select
         committed.commit_lsn,
@@ -58,7 +58,7 @@ parsed as (
         log.operation,
         log.command_id,
         {{- '\n        log.encodings,' if instance.has_encodings }}
-        {{ dbt_cdc._indent(dbt_cdc._read_images(instance), 8) }}
+        {{ dbt_cdc._indent(values or dbt_cdc._read_images(instance), 8) }}
     from {{ window.log }} as log
     inner join {% if window.get('is_backfill') -%}
         (
@@ -96,4 +96,12 @@ committed.commit_lsn > '{{ window.previous_lsn }}'
 {%- if window.get('end_lsn') %}
 and committed.commit_lsn < '{{ window.end_lsn }}'
 {%- endif %}
+{%- endmacro %}
+
+
+{#- The columns that the images of an update leave out. Without a before image its key is as it was. -#}
+{% macro _untold_names(columns, log='log.') -%}
+    if({{ log }}before_image is null, null, array_except(array_except(array({{ dbt_cdc._name_literals(
+        dbt_cdc._logged_columns(columns)) | join(', ') }}), json_object_keys({{ log }}after_image)), {# -#}
+    json_object_keys({{ log }}before_image)))
 {%- endmacro %}

@@ -11,3 +11,21 @@
 {{ dbt_cdc._change_rows(instance, dbt_cdc._instance_window(instance, dbt_cdc.scan_window())) }}
     {%- endif %}
 {%- endmacro %}
+
+
+{% macro _change_rows(instance, window) -%}
+{%- set instance = dbt_cdc._with_encodings(instance, window) -%}
+{%- set moves = dbt_cdc._may_move_untold(instance, window) -%}
+{{ dbt_cdc._checked_changes(instance, window) }}
+{%- if moves %},
+
+changes as (
+    {{ dbt_cdc._indent(dbt_cdc._rows_of_typed(instance, moves), 4) }}
+),
+
+{{ dbt_cdc._moved_rows(instance, window) }}
+{%- else %}
+
+{{ dbt_cdc._rows_of_typed(instance) }}
+{%- endif %}
+{%- endmacro %}

@@ -20,6 +20,7 @@
     {% if is_capturing and dbt_cdc._is_touched(instance, window) %}
         {% set row_count = dbt_cdc._append_changes(
             relation, instance, window, dbt_cdc._declared_rows(instance, dbt_cdc._as_written(compiled_code))) %}
+        {% do dbt_cdc._tell_lost_values(instance, window) %}
     {% endif %}
     {% do dbt_cdc._note_captured(instance, row_count or 0) if is_capturing %}
 

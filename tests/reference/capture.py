@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
 from .log import BadRecord, LogRecord, int_to_lsn, lsn_to_int, parse_json
-from .query import all_bits, encode_mask
+from .query import all_bits, decode_mask, encode_mask
 from .values import BadValue, read_value, same
 
 DELETE, INSERT, BEFORE, AFTER = 1, 2, 3, 4
@@ -113,16 +113,17 @@ def capture(
     from_lsn: str | None = None,
     to_lsn: str | None = None,
 ) -> list[ChangeRow]:
-    """The instance's change rows of the commits with from_lsn < LSN <= to_lsn, in order.
+    """The instance's change rows of the commits with from_lsn < LSN <= to_lsn, in order. Those
+    before count for the values that a row takes along where its key changes.
 
     Raises BadRecord for the first record of these commits that can't be read.
     """
-    floor = max(lsn_to_int(lsn) if lsn else -1 for lsn in (from_lsn, instance.start_lsn))
+    start, floor = (lsn_to_int(lsn) if lsn else -1 for lsn in (instance.start_lsn, from_lsn))
     ceiling = lsn_to_int(to_lsn) if to_lsn else lsn_to_int("0x" + "F" * 20)
     rows = []
     for transaction in transactions(records):
         assert transaction.commit_lsn
-        if not floor < lsn_to_int(transaction.commit_lsn) <= ceiling:
+        if not start < lsn_to_int(transaction.commit_lsn) <= ceiling:
             continue
         for record in transaction.records:
             source = (record.source_schema, record.source_name)
@@ -130,8 +131,48 @@ def capture(
                 instance.source_schema,
                 instance.source_name,
             ):
-                rows += _change_rows(record, instance, transaction.commit_lsn)
-    return sorted(rows, key=lambda row: row.order)
+                try:
+                    rows += _change_rows(record, instance, transaction.commit_lsn)
+                except BadRecord:
+                    if lsn_to_int(transaction.commit_lsn) > floor:
+                        raise
+    rows.sort(key=lambda row: row.order)
+    rows = _carried(rows, instance)
+    return [row for row in rows if lsn_to_int(row.start_lsn) > floor]
+
+
+def _carried(rows: list[ChangeRow], instance: CaptureInstance) -> list[ChangeRow]:
+    """The rows with what a key change does not tell (bit 0 of its insert here) as the row at the
+    old key had it. What no row tells stays NULL. Inserts leave with all bits."""
+    present: dict[tuple[Any, ...], list[dict[int, Any]]] = {}
+    left: dict[tuple[str, str], dict[int, Any]] = {}
+    result = []
+    for row in rows:
+        key = instance.key(row.values) if instance.index_columns else ()
+        lives = present.setdefault(key, [])
+        told = decode_mask(row.update_mask)
+        if row.operation == DELETE:
+            left[row.start_lsn, row.seqval] = lives.pop(0) if lives else {}
+        elif row.operation == INSERT:
+            before = left.get((row.start_lsn, row.seqval), {})
+            life = {
+                n: value if n in told else before[n]
+                for n, value in enumerate(row.values, 1)
+                if n in told or n in before
+            }
+            lives.append(life)
+            values = tuple(life.get(n) for n in range(1, len(row.values) + 1))
+            row = replace(row, values=values, update_mask=all_bits(len(values)))
+        elif row.operation == AFTER:
+            life = lives[-1] if lives else {}
+            life.update(
+                (n, value)
+                for n, value in enumerate(row.values, 1)
+                if n in told or value is not None
+            )
+            present[key] = [*lives[:-1], life]
+        result.append(row)
+    return result
 
 
 @dataclass(frozen=True)
@@ -225,6 +266,7 @@ def _change_rows(record: LogRecord, instance: CaptureInstance, commit: str) -> l
     if not changed:
         return []
     if set(changed) & set(instance.index_columns):
-        return [row(DELETE, every_bit, before), row(INSERT, every_bit, new)]
+        told = encode_mask((n for n, name in enumerate(names, 1) if name in new), len(names))
+        return [row(DELETE, every_bit, before), row(INSERT, told if partial else every_bit, new)]
     mask = encode_mask((names.index(name) + 1 for name in changed), len(names))
     return [row(BEFORE, mask, before), row(AFTER, mask, new)]

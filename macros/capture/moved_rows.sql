@@ -1,0 +1,167 @@
+{#- What an update of a key does not tell. Large values that stay as they are are not logged, and PostgreSQL without
+    `replica identity full` logs the old row's key alone. The row at the new key takes such values from the row that
+    left the old key, in the window or in the change table. Where neither tells one, it is NULL, and the run says so.
+    Such sources check keys row by row: a row leaves a key before another one comes to it. -#}
+
+{#- Whether an update in the window leaves out a value and has a before image, as key changes have. -#}
+{% macro _may_move_untold(instance, window) %}
+    {% set asked = dbt_cdc._invocation_cache().setdefault('moves', {}) %}
+    {% if instance.name not in asked %}
+        {% do asked.update({instance.name: dbt_cdc._leaves_out_values(instance, window)}) %}
+    {% endif %}
+    {% do return(asked[instance.name]) %}
+{% endmacro %}
+
+
+{% macro _leaves_out_values(instance, window) %}
+    {% if instance.before_image != 'partial' or not instance.index_columns or not dbt_cdc._is_building()
+        or not window.to_lsn or not dbt_cdc._is_touched(instance, window) %}
+        {% do return(false) %}
+    {% endif %}
+    {% do return(dbt_cdc._fetch(
+        'with ' ~ dbt_cdc._window_records(instance, window, dbt_cdc._untold_names(instance.columns)
+            ~ ' as untold') ~ "\nselect 1 from parsed where operation = 'UPDATE' and size(untold) > 0 limit 1"
+    ) | length > 0) %}
+{% endmacro %}
+
+
+{#- From `changes`, the window's change rows with `untold`, to their last form. A life is what a key's row is between
+    an insert and the delete behind it; the life that begins with a key change goes on with that of the old key. -#}
+{% macro _moved_rows(instance, window) -%}
+{{ dbt_cdc._moved_values(instance, window) }}
+
+select
+    {%- for name in dbt_cdc._change_table_columns(instance) %}
+    {%- set captured = instance.columns | selectattr('name', 'equalto', name) | list %}
+    {{ 'if(array_contains(found.untold, ' ~ dbt_cdc._literal(name) ~ '), '
+        ~ dbt_cdc._found(captured[0], instance) ~ '.value, changes.' ~ dbt_cdc._column(name) ~ ') as '
+        ~ dbt_cdc._column(name) if captured else 'changes.' ~ dbt_cdc._column(name) }}{{ ',' if not loop.last }}
+    {%- endfor %}
+from changes
+left join found
+    on changes.`__$start_lsn` = found.`__$start_lsn`
+    and changes.`__$seqval` = found.`__$seqval`
+    and changes.`__$operation` = 2
+{%- endmacro %}
+
+
+{#- CTE `found`: of each such insert what is known of each column, NULL where nothing is. -#}
+{% macro _moved_values(instance, window) -%}
+{%- set names = dbt_cdc._quoted(dbt_cdc._change_table_columns(instance).keys()) -%}
+{%- set key = dbt_cdc._quoted(instance.index_columns) -%}
+{%- set columns = instance.columns -%}
+moves as (
+    select `__$start_lsn`, `__$seqval`
+    from changes
+    where `__$operation` = 2 and size(untold) > 0
+),
+
+moved_keys as (
+    select distinct {{ key | join(', ') }}
+    from changes
+    left semi join moves using (`__$start_lsn`, `__$seqval`)
+),
+
+-- all rows of the keys that a row moves from or to
+lives as (
+    select
+        *,
+        concat(`__$start_lsn`, `__$seqval`) as change,
+        coalesce(last_value(if(`__$operation` = 2, concat(`__$start_lsn`, `__$seqval`), null), true) over (
+            partition by {{ key | join(', ') }} order by {{ dbt_cdc._change_order() }}
+            rows between unbounded preceding and current row
+        ), to_json(struct({{ key | join(', ') }}))) as life
+    from (
+        select {{ names | join(', ') }}, untold
+        from changes
+        union all
+        select {{ names | join(', ') }}, null
+        from {{ instance.relation }}
+        where `__$start_lsn` <= '{{ window.previous_lsn }}'
+    )
+    left semi join moved_keys using ({{ key | join(', ') }})
+),
+
+parents as (
+    select change as life, life as parent
+    from lives
+    left semi join moves using (`__$start_lsn`, `__$seqval`)
+    where `__$operation` = 1
+),
+
+-- a row may move more than once
+chains as (
+    select aggregate(
+        array_sort(collect_list(struct(later.life, later.parent, earlier.parent as origin))),
+        cast(map() as map<string, string>),
+        (origins, move) -> map_concat(origins, map(move.life, coalesce(origins[move.parent], move.origin)))
+    ) as origins
+    from parents as later
+    inner join parents as earlier on later.parent = earlier.life
+),
+
+found as (
+    select *
+    from (
+        select
+            `__$start_lsn`,
+            `__$seqval`,
+            `__$operation`,
+            {%- for column in columns %}
+            last_value(if(`__$operation` <> 1 and {{ dbt_cdc._is_told(column, columns) }}, {# -#}
+            struct({{ dbt_cdc._column(column.name) }} as value), null), true) over in_order as {# -#}
+            {{ dbt_cdc._found(column, instance) }},
+            {%- endfor %}
+            untold
+        from lives
+        left join parents using (life)
+        cross join chains
+        window in_order as (
+            partition by coalesce(origins[life], parent, life) order by change, `__$operation`
+            rows between unbounded preceding and current row
+        )
+    )
+    where `__$operation` = 2 and size(untold) > 0
+)
+{%- endmacro %}
+
+
+{% macro _found(column, instance) -%}
+    `__$found_{{ dbt_cdc._find_ordinal(instance.columns, column.name) }}`
+{%- endmacro %}
+
+
+{#- Says which columns stay NULL in rows that moved, since nothing tells what they were. -#}
+{% macro _tell_lost_values(instance, window) %}
+    {% if not dbt_cdc._may_move_untold(instance, window) %}
+        {% do return(none) %}
+    {% endif %}
+    {% set instance = dbt_cdc._with_encodings(instance, window) %}
+    {% set tests = [] %}
+    {% for column in instance.columns %}
+        {% do tests.append('if(' ~ dbt_cdc._found(column, instance) ~ ' is null, ' ~ dbt_cdc._literal(column.name)
+            ~ ', null)') %}
+    {% endfor %}
+    {% for row in dbt_cdc._fetch(
+        dbt_cdc._checked_changes(instance, window) ~ ',\n\nchanges as (\n'
+        ~ dbt_cdc._rows_of_typed(instance, true) ~ '\n),\n\n' ~ dbt_cdc._moved_values(instance, window)
+        ~ '\n\nselect name, count(*) as row_count, min(`__$seqval`) as lsn\nfrom (\n    select `__$seqval`, '
+        ~ 'explode(array_intersect(untold, array(' ~ tests | join(', ') ~ '))) as name\n    from found\n)\n'
+        ~ 'group by name order by name'
+    ) %}
+        {% do dbt_cdc._log_line(
+            "capture instance '" ~ instance.name ~ "': column " ~ row.name ~ ' is NULL in ' ~ row.row_count
+            ~ ' rows that got another key, the first at LSN ' ~ row.lsn ~ ': the log leaves out its value, and the '
+            ~ 'change table no longer has the row of the old key; with replica identity full in the source the log '
+            ~ 'has all values'
+        ) %}
+    {% endfor %}
+{% endmacro %}
+
+
+{#- A NULL whose bit is 0 is not told. -#}
+{% macro _is_told(column, columns) -%}
+    ({{ dbt_cdc._column(column.name) }} is not null or {# -#}
+    {{ dbt_cdc._has_bit(dbt_cdc._find_ordinal(columns, column.name), '`__$update_mask`', columns | length) }} and {# -#}
+    not coalesce(array_contains(untold, {{ dbt_cdc._literal(column.name) }}), false))
+{%- endmacro %}

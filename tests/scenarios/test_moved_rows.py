@@ -1,0 +1,147 @@
+"""Rows whose key changes while a large value of theirs is not logged, as PostgreSQL writes them
+without `replica identity full`: consumers hold what the source holds."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+
+import pytest
+from capturing import Capture
+from harness import Project
+from reference.capture import CaptureInstance, capture
+from reference.log import LogRecord, int_to_lsn
+from reference.permuted import START
+
+pytestmark = pytest.mark.slow
+
+DOCS = CaptureInstance(
+    "dbo", "docs", "dbo_docs",
+    (("id", "int"), ("title", "string"), ("body", "string")),
+    ("id",), "partial",
+)  # fmt: skip
+SELECT = "select * from {{ dbt_cdc.new_changes('dbo_docs') }}"
+MODELS = {
+    "now.sql": "{{ config(materialized='replica') }}" + SELECT,
+    "then.sql": "{{ config(materialized='history') }}" + SELECT,
+}
+Row = dict[str, object]
+
+
+class Source:
+    """A table with a large column: an unchanged `body` is not logged again, and of an old row
+    nothing but its key is."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng, self.number, self.rows = random.Random(seed), 0, {}
+        self.states: list[tuple[str, dict[int, Row]]] = [("", {})]
+        self.records: list[LogRecord] = []
+
+    def transaction(self) -> Iterator[LogRecord]:
+        """Some statements of one row each."""
+        tran_id = f"t{self.number}"
+        yield self.record(tran_id, "BEGIN")
+        for _ in range(self.rng.randint(1, 4)):
+            yield self.record(tran_id, *self.statement())
+        record = self.record(tran_id, "COMMIT")
+        self.states.append((record.lsn, {key: dict(row) for key, row in self.rows.items()}))
+        yield record
+
+    def statement(self) -> tuple[str, Row | None, Row | None]:
+        """A change of the table: its operation, and its images as they are logged."""
+        rng, free = self.rng, [key for key in range(12) if key not in self.rows]
+        if len(self.rows) < 4:
+            row: Row = {"id": rng.choice(free), "title": "new", "body": self.text()}
+            self.rows[row["id"]] = row
+            return "INSERT", None, row
+        key = rng.choice(sorted(self.rows))
+        row = self.rows.pop(key)
+        if rng.random() < 0.15:
+            return "DELETE", {"id": key}, None
+        new = row | {"title": f"title {self.number}"}
+        if rng.random() < 0.3:
+            new["body"] = self.text()
+        if rng.random() < 0.6:
+            new["id"] = rng.choice(free)
+        self.rows[new["id"]] = new
+        is_same = new["body"] == row["body"] and row["body"] is not None
+        logged = {name: new[name] for name in new if name != "body" or not is_same}
+        return "UPDATE", {"id": key} if new["id"] != key else None, logged
+
+    def text(self) -> str | None:
+        return self.rng.choice([f"body {self.number}", None])
+
+    def record(self, tran_id: str, operation: str, *images: Row | None) -> LogRecord:
+        self.number += 1
+        names = ("before_image", "after_image")
+        texts = {n: json.dumps(i) for n, i in zip(names, images, strict=False) if i is not None}
+        table = {"source_schema": "dbo", "source_name": "docs"} if images else {}
+        time = START + timedelta(seconds=self.number)
+        record = LogRecord(int_to_lsn(self.number), tran_id, operation, time, **table, **texts)
+        self.records.append(record)
+        return record
+
+
+def contents(found: list) -> dict[int, Row]:
+    assert len({row.id for row in found}) == len(found)
+    return {row.id: {name: row[name] for name in DOCS.names} for row in found}
+
+
+def test_consumers_hold_the_source(make_project: Callable[..., Project]) -> None:
+    """In windows of many transactions and of one, where a row moves more than once in one."""
+    source, target = Source(5), Capture(make_project, [DOCS], models=MODELS)
+    for transactions in (40, 1, 30):
+        landed = [record for _ in range(transactions) for record in source.transaction()]
+        target.land(landed)
+        target.run()
+        assert target.changes(DOCS) == capture(source.records, DOCS)
+        assert contents(target.sql("select * from {schema}.now")) == source.rows
+        _, *ends = published(target)
+        for low, high in ((ends[0], ends[-1]), (ends[len(ends) // 2], ends[-1])):
+            before = max(state for state in source.states if state[0] < low)[1]
+            net = target.call("fn_cdc_get_net_changes_dbo_docs", low, high, "all with mask")
+            assert applied(before, net) == source.rows
+    versions = target.sql("select * from {schema}.then")
+    for lsn, expected in source.states:
+        there = [
+            row for row in versions
+            if row.valid_from_lsn <= lsn and (row.valid_to_lsn is None or row.valid_to_lsn > lsn)
+        ]  # fmt: skip
+        assert contents(there) == expected, lsn
+
+
+def published(target: Capture) -> list[str]:
+    rows = target.sql("select start_lsn from {schema}.lsn_time_mapping order by start_lsn")
+    return [row.start_lsn for row in rows]
+
+
+def applied(before: dict[int, Row], net: list) -> dict[int, Row]:
+    """An update keeps a body that it does not tell."""
+    after = {k: v for k, v in before.items() if k not in {row.id for row in net}}
+    for key, row in contents([row for row in net if row["__$operation"] != 1]).items():
+        (change,) = (row for row in net if row.id == key)
+        is_update = change["__$operation"] == 4 and not int(change["__$update_mask"], 16) & 4
+        after[key] = row | ({"body": before[key]["body"]} if is_update else {})
+    return after
+
+
+def test_what_nothing_tells_is_said(make_project: Callable[..., Project]) -> None:
+    """The row at the old key came before the log."""
+    target = Capture(make_project, [DOCS])
+    source = Source(1)
+    target.land([
+        source.record("a", "BEGIN"),
+        source.record("a", "UPDATE", {"id": 1}, {"id": 2, "title": "x"}),
+        source.record("a", "UPDATE", {"id": 2}, {"id": 3, "title": "x"}),
+        source.record("a", "UPDATE", {"id": 7}, {"id": 8, "body": None}),
+        source.record("a", "COMMIT"),
+    ])  # fmt: skip
+    output = target.run().output
+    assert (
+        "capture instance 'dbo_docs': column body is NULL in 2 rows that got another key, the first"
+        " at LSN 0x00000000000000000002: the log leaves out its value" in output
+    )
+    assert "column title is NULL in 1 rows" in output
+    assert target.changes(DOCS) == capture(source.records, DOCS)
