@@ -22,7 +22,7 @@
             )) %}
         {% endfor %}
         {% do run_query(dbt_cdc._replace_view_sql(intervals, state.scanned_lsn, state.high_end)) %}
-        {% do adapter.cache_added(dbt_cdc._validity_intervals()) %}
+        {% do dbt_cdc._remember(dbt_cdc._validity_intervals()) %}
         {% do dbt_cdc._create_functions(new) if var('cdc_persistent_functions', true)
             else dbt_cdc._grant_to_roles(new) %}
     {% endif %}
@@ -42,7 +42,7 @@
         {% set intervals = dbt_cdc._with_times(rows, state, captured) %}
         {% set found = dbt_cdc._write_and_fetch(
             dbt_cdc._replace_view_sql(intervals, last_lsn, rows[0].high_end), read) %}
-        {% do adapter.cache_added(dbt_cdc._validity_intervals()) %}
+        {% do dbt_cdc._remember(dbt_cdc._validity_intervals()) %}
         {#- for the consumers that come after it -#}
         {% do dbt_cdc._invocation_cache().update(published_intervals=dict(zip(
             intervals | map(attribute='capture_instance') | map('lower'), intervals))) %}

@@ -50,7 +50,7 @@
     {% if new and not state.is_shown %}
         {% do run_query(dbt_cdc._tracking_versions_sql(
             state.current_version, state.scanned_lsn, state.min_valid_versions)) %}
-        {% do adapter.cache_added(dbt_cdc._tracking_versions()) %}
+        {% do dbt_cdc._remember(dbt_cdc._tracking_versions()) %}
     {% endif %}
     {% do dbt_cdc._create_tracking_functions(new) if new %}
 {% endmacro %}
@@ -82,7 +82,7 @@
                 versions.current_version, last_lsn, versions.min_valid_versions)) %}
         {% set rows = dbt_cdc._write_and_fetch(
             replace, dbt_cdc._read_tracking_sql(last_lsn, dbt_cdc._shown_tracking_sql())) %}
-        {% do adapter.cache_added(view) %}
+        {% do dbt_cdc._remember(view) %}
         {% do dbt_cdc._publish_tracking_versions(
             scanned_lsn, dbt_cdc._shown_of(rows[0]), dbt_cdc._tracking_of(rows), captured, attempts - 1) %}
     {% elif versions != shown %}

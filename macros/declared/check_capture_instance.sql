@@ -143,13 +143,15 @@
         {% if column.name | lower in dbt_cdc._metadata_columns() %}
             {% do dbt_cdc.raise_cdc_error(
                 22975, who ~ " captures a column called '" ~ column.name ~ "'",
-                'this name is reserved for the change table itself'
+                'this name is reserved for the change table itself; take the column out (captured_column_list of '
+                ~ 'enable_table leaves it out)'
             ) %}
         {% endif %}
         {% if column.name | lower in seen %}
             {% do dbt_cdc.raise_cdc_error(
                 22930, who ~ " lists column '" ~ column.name ~ "' twice",
-                'take one of them out: Spark tells columns apart without regard to letter case'
+                'take one of them out (captured_column_list of enable_table leaves it out): Spark tells columns '
+                ~ 'apart without regard to letter case'
             ) %}
         {% endif %}
         {% set meta = dbt_cdc._column_meta(column) %}

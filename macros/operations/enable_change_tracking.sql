@@ -1,9 +1,8 @@
 {#- Run-operation (alter table ... enable change_tracking): prints the SQL and the YAML of the model
     that tracks a table, ready to paste. It changes nothing: the next run of the model does. Columns
-    are those of the table's last DDL record in the log that lists them, else those of its images.
-    -#}
+    are those that the log tells of the table, with the types of enable_table. -#}
 {% macro enable_change_tracking(
-    source_schema, source_name, primary_key, track_columns_updated=false, dry_run=true
+    source_schema, source_name, primary_key, track_columns_updated=false, dry_run=true, types=none
 ) %}
     {% if execute %}
         {% do dbt_cdc._check_source_given(source_schema, source_name) %}
@@ -24,8 +23,13 @@
         {% endif %}
         {% set found = dbt_cdc._source_columns(source_schema, source_name) %}
         {% do dbt_cdc._check_tracked_key(table, key, found.columns) %}
+        {% do dbt_cdc._check_tables_of('types', types, [table]) %}
+        {% do found.update(columns=dbt_cdc._with_given_types(
+            table, found.columns, (types or {}).get(table), in_yaml=true)) %}
+        {% do dbt_cdc._check_types_known({table: found.columns}) %}
         {% do print(dbt_cdc._tracking_model(
             name, source_schema, source_name, key, track_columns_updated, found)) %}
+        {% do dbt_cdc._tell_of_types(table, found.columns) %}
         {% do print('\n# dbt_project.yml: ' ~ dbt_cdc._listing_line('cdc_tracked_tables', name[16:])) %}
     {% endif %}
 {% endmacro %}

@@ -4,7 +4,8 @@
 {% macro enable_table(
     source_schema, source_name, capture_instance=none, supports_net_changes=none, role_name=none,
     index_name=none, index_columns=none, captured_column_list=none, filegroup_name=none,
-    allow_partition_switch=none, capture_from='now', enable_extended_ddl_handling=false, file=none, dry_run=false
+    allow_partition_switch=none, capture_from='now', enable_extended_ddl_handling=false, file=none, dry_run=false,
+    types=none
 ) %}
     {% if execute %}
         {% do dbt_cdc._check_source_given(source_schema, source_name) %}
@@ -18,7 +19,11 @@
         {% set source = dbt_cdc._source_columns(source_schema, source_name) %}
         {% set index_columns = dbt_cdc._split_columns(index_columns)
             or (dbt_cdc._columns_of_index(source.columns, index_name) if index_name is not none else []) %}
-        {% set columns = dbt_cdc._chosen_columns(meta, source.columns, captured_column_list) %}
+        {% set table = source_schema ~ '.' ~ source_name %}
+        {% do dbt_cdc._check_tables_of('types', types, [table]) %}
+        {% set columns = dbt_cdc._chosen_columns(meta, dbt_cdc._with_given_types(
+            table, source.columns, (types or {}).get(table), in_yaml=true), captured_column_list) %}
+        {% do dbt_cdc._check_types_known({table: columns}) %}
         {% do dbt_cdc._check_index(meta, source.columns, index_name, index_columns) %}
         {% do dbt_cdc._check_extended_ddl_handling(meta, enable_extended_ddl_handling, captured_column_list) %}
         {% do meta.update(
@@ -32,6 +37,11 @@
         }.items() if value is not none %}
             {% do meta.update({name: value}) %}
         {% endfor %}
+        {#- how the images of the table are, its other instance says -#}
+        {% for key, usual in {'before_image': 'complete', 'lob_before_image': 'always'}.items()
+            if source.instance and source.instance[key] != usual %}
+            {% do meta.update({key: source.instance[key]}) %}
+        {% endfor %}
         {% set node = {
             'name': dbt_cdc._object_name(meta.capture_instance) ~ '_ct', 'columns': columns,
             'config': {'meta': {'cdc': meta}},
@@ -40,6 +50,7 @@
         {% do print(dbt_cdc._model_files(node, source.origin, file)) %}
         {% do print('\n# dbt_project.yml: ' ~ dbt_cdc._listing_line(
             'cdc_capture_instances', dbt_cdc._object_name(meta.capture_instance))) if not file %}
+        {% do dbt_cdc._tell_of_types(table, columns) %}
         {% do dbt_cdc._warn_of_storage(allow_partition_switch, filegroup_name) %}
     {% endif %}
 {% endmacro %}

@@ -1,9 +1,8 @@
 {#- The files of a first project, as init prints them. -#}
 
 {#- The change table of a landed table, as its YAML will say it; says what was found. -#}
-{% macro _landed_node(place, table, types, key) %}
+{% macro _landed_node(place, table, source, types, key) %}
     {% set name = table.source_schema ~ '.' ~ table.source_name %}
-    {% set source = dbt_cdc._landed_columns(place, table) %}
     {% set event_key = dbt_cdc._key_columns_of_event(table.key) %}
     {% set index_columns = dbt_cdc._split_columns(key) or ([] if table.repeats_key else event_key) %}
     {% set meta = {'source_schema': table.source_schema, 'source_name': table.source_name} %}
@@ -19,15 +18,11 @@
             ~ ': no net changes and no replica')
         ~ (', updates without before image: before_image partial' if table.without_before_image else '')
     ) %}
-    {% set columns = [] %}
-    {% for column in source.columns %}
-        {% set column = dbt_cdc._with_given_type(column, types.get(column.name)) %}
-        {% do columns.append(column) %}
-        {% do dbt_cdc._log_line(name ~ '.' ~ column.name ~ ': ' ~ (column.source_type or column.data_type) ~ ', '
-            ~ column.note ~ '; if it is not, say so by types') if (column.note or '').startswith('guessed') %}
-    {% endfor %}
+    {% set columns = dbt_cdc._with_given_types(name, source.columns, types, in_yaml=place.kind == 'log') %}
+    {% do dbt_cdc._tell_of_types(name, columns) %}
     {% do return({
-        'name': dbt_cdc._object_name(instance) ~ '_ct', 'columns': columns, 'config': {'meta': {'cdc': meta}}, 'origin': source.origin,
+        'name': dbt_cdc._object_name(instance) ~ '_ct', 'columns': columns, 'config': {'meta': {'cdc': meta}},
+        'origin': source.origin,
     }) %}
 {% endmacro %}
 
@@ -109,8 +104,8 @@ sources:
     {%- for node in nodes -%}
         {%- set table = node.config.meta.cdc.source_schema ~ '.' ~ node.config.meta.cdc.source_name -%}
         {%- do before_images.update({table: 'key'}) if node.config.meta.cdc.before_image == 'partial' -%}
-        {%- for column in node.columns if column.source_type -%}
-            {%- do types.setdefault(table, {}).update({column.name: column.source_type}) -%}
+        {%- for column in node.columns if column.encoding -%}
+            {%- do types.setdefault(table, {}).update({column.name: column.encoding}) -%}
         {%- endfor -%}
     {%- endfor -%}
 {{ '{{' }} config(materialized='incremental', incremental_strategy='append', file_format='delta') {{ '}}' }}

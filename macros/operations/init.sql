@@ -8,13 +8,21 @@
         {% set chosen = dbt_cdc._chosen_tables(place, dbt_cdc._landed_tables(place), tables) %}
         {% do dbt_cdc._check_tables_of('types', types, chosen) %}
         {% do dbt_cdc._check_tables_of('keys', keys, chosen) %}
-        {% set nodes = [] %}
+        {% set nodes, columns, left_out = [], {}, [] %}
         {% for name, table in chosen.items() %}
-            {% do nodes.append(
-                dbt_cdc._landed_node(place, table, (types or {}).get(name) or {}, (keys or {}).get(name))) %}
+            {% set source = dbt_cdc._landed_columns(place, table) %}
+            {% set obstacle = dbt_cdc._obstacle_to_capture(source.columns) %}
+            {% if obstacle %}
+                {% do left_out.append(name ~ ' ' ~ obstacle) %}
+            {% else %}
+                {% do nodes.append(dbt_cdc._landed_node(
+                    place, table, source, (types or {}).get(name), (keys or {}).get(name))) %}
+                {% do columns.update({name: nodes[-1].columns}) %}
+            {% endif %}
         {% endfor %}
+        {% do dbt_cdc._tell_left_out(left_out, nodes) %}
         {% do dbt_cdc._check_model_names(nodes) %}
-        {% do dbt_cdc._check_types_known(nodes, types or {}) %}
+        {% do dbt_cdc._check_types_known(columns) %}
         {% for path, text in dbt_cdc._first_files(place, nodes).items() %}
             {% if dry_run %}
                 {% do dbt_cdc._log_line('would write ' ~ path) %}
@@ -26,6 +34,37 @@
         {% do dbt_cdc._log_line('next: dbt run; then dbt show --inline "select * from {' ~ "{ ref('"
             ~ dbt_cdc._first_to_show(nodes) ~ "') }" ~ '}"') if not dry_run %}
     {% endif %}
+{% endmacro %}
+
+
+{#- Why a change table cannot have all columns of a table; none where it can. -#}
+{% macro _obstacle_to_capture(columns) %}
+    {% set seen = {} %}
+    {% for column in columns %}
+        {% set name = column.name | lower %}
+        {% if name in seen %}
+            {% do return("has the columns '" ~ seen[name] ~ "' and '" ~ column.name
+                ~ "', which Spark does not tell apart") %}
+        {% elif name in dbt_cdc._metadata_columns() %}
+            {% do return("has a column '" ~ column.name ~ "', a name of the change table's own") %}
+        {% endif %}
+        {% do seen.update({name: column.name}) %}
+    {% endfor %}
+    {% set number = columns | length %}
+    {% do return('has ' ~ number ~ ' columns, and 1024 can be captured' if number > 1024 else none) %}
+{% endmacro %}
+
+
+{#- One table is no obstacle for the others. -#}
+{% macro _tell_left_out(left_out, nodes) %}
+    {% set advice = 'leave a column out: dbt run-operation enable_table with a captured_column_list' %}
+    {% if left_out and not nodes %}
+        {% do dbt_cdc.raise_cdc_error(22930, 'no table can be captured as it is: ' ~ left_out | join('; '),
+            'init begins with one that can; then ' ~ advice) %}
+    {% endif %}
+    {% for text in left_out %}
+        {% do dbt_cdc._log_line('left out ' ~ text ~ '; after dbt run, ' ~ advice) %}
+    {% endfor %}
 {% endmacro %}
 
 
@@ -72,16 +111,6 @@
 {% endmacro %}
 
 
-{% macro _check_tables_of(argument, names, found) %}
-    {% for name in names or [] if name not in found %}
-        {% do dbt_cdc.raise_cdc_error(
-            22931, argument ~ " names table '" ~ name ~ "', of which nothing has landed",
-            'there is ' ~ found | join(', ')
-        ) %}
-    {% endfor %}
-{% endmacro %}
-
-
 {#- Of two tables whose models have the same name, as a_b.c and a.b_c, one would be captured; and none may have
     the name of the models that make the log. -#}
 {% macro _check_model_names(nodes) %}
@@ -100,32 +129,4 @@
             {% do tables.update({name: table}) %}
         {% endfor %}
     {% endfor %}
-{% endmacro %}
-
-
-{#- What no look at the values tells has to be said, before anything is written. -#}
-{% macro _check_types_known(nodes, types) %}
-    {% set unknown = {} %}
-    {% for node in nodes %}
-        {% set table = node.config.meta.cdc.source_schema ~ '.' ~ node.config.meta.cdc.source_name %}
-        {% for column in node.columns if not column.data_type %}
-            {% do unknown.setdefault(table, {}).update({column.name: 'decimal(p,s)'}) %}
-        {% endfor %}
-        {% for name in types.get(table) or {} if name not in node.columns | map(attribute='name') %}
-            {% do dbt_cdc.raise_cdc_error(
-                22930, "types names column '" ~ name ~ "', which table " ~ table ~ ' has not',
-                'it has ' ~ node.columns | map(attribute='name') | join(', ')
-            ) %}
-        {% endfor %}
-    {% endfor %}
-    {% if unknown %}
-        {% set names = [] %}
-        {% for table, columns in unknown.items() %}
-            {% do names.append(table ~ ' (' ~ columns | join(', ') ~ ')') %}
-        {% endfor %}
-        {% do dbt_cdc.raise_cdc_error(
-            22963, 'bytes in base64 do not tell what they are: ' ~ names | join(', '),
-            "give the source's types, or binary, or string to keep the text: types: " ~ tojson(unknown)
-        ) %}
-    {% endif %}
 {% endmacro %}

@@ -1,4 +1,4 @@
-{#- Types of columns out of Debezium's events. -#}
+{#- Types of columns out of events, or of a log that has their values. -#}
 
 {#- The Spark type of a field of an event's schema; what has no type of its own is text. -#}
 {% macro _schema_type(field) %}
@@ -17,6 +17,20 @@
         'int8': 'smallint', 'int16': 'smallint', 'int32': 'int', 'int64': 'bigint', 'boolean': 'boolean',
         'float': 'float', 'float32': 'float', 'double': 'double', 'float64': 'double', 'bytes': 'binary',
     }.get(field.type, 'string')) %}
+{% endmacro %}
+
+
+{#- The schema that the log's column `encodings` was made of, without the precision of decimals; none of none. -#}
+{% macro _schema_of_encodings(encodings) %}
+    {% set fields = [] %}
+    {% for name, text in fromjson(encodings or '{}').items() %}
+        {% set type, _, scale = text.partition('(') %}
+        {% do fields.append({
+            'field': name, 'type': type, 'name': type,
+            'parameters': {'scale': scale[:-1] | int} if scale else {},
+        }) %}
+    {% endfor %}
+    {% do return([{'field': 'after', 'fields': fields}] if fields else none) %}
 {% endmacro %}
 
 
@@ -41,56 +55,6 @@
 {% endmacro %}
 
 
-{#- A column as its values look: {name, data_type, source_type where they are encoded, note where it is a guess,
-    shape}. Numbers of the size of times since 1990 are taken for times, small ones for dates where the
-    name says so; bytes that may be a decimal have no data_type. -#}
-{% macro _landed_type(row) %}
-    {% set shape = row.variant_type.split('(')[0] | lower %}
-    {% set column = {'name': row.name, 'shape': shape, 'data_type': dbt_cdc._observed_type(row), 'source_type': none} %}
-    {% if shape.startswith('object<scale') %}
-        {% do column.update(shape='bytes', data_type='decimal(38,18)', source_type='decimal') %}
-    {% elif shape in ['decimal', 'double'] %}
-        {% do column.update(data_type='double') %}
-    {% elif shape == 'void' %}
-        {% do column.update(note='no value seen') %}
-    {% elif shape == 'bigint' %}
-        {% for unit, source_type in {1: 'timestamp(3)', 1000: 'timestamp(6)', 1000000: 'timestamp(9)'}.items()
-            if row.least >= 631152000000 * unit and row.most <= 4102444800000 * unit %}
-            {% do column.update(data_type='timestamp', source_type=source_type, note='guessed from its numbers') %}
-        {% endfor %}
-        {% set is_named_so = modules.re.search('(?i)(?<!up)date$|^date_|birth|^dob$|(^|_)day$|_on$', row.name) %}
-        {% if is_named_so and row.least >= -36525 and row.most <= 47482 and (row.least < -365 or row.most > 365) %}
-            {% do column.update(data_type='date', source_type='date', note='guessed from its name') %}
-        {% endif %}
-    {% elif column.data_type == 'string' and row.is_base64 %}
-        {% do column.update(shape='bytes') %}
-        {% if row.has_padding %}
-            {% do column.update(data_type=none if row.is_number else 'binary') %}
-        {% elif row.is_number %}
-            {% do column.update(note='a text, or a number in base64') %}
-        {% endif %}
-    {% endif %}
-    {% do return(column) %}
-{% endmacro %}
-
-
-{#- The same with the type that the user gives: of the source where values are encoded, as `types` of an adapter. -#}
-{% macro _with_given_type(column, given) %}
-    {% if not given %}
-        {% do return(column) %}
-    {% endif %}
-    {% set text = given | string | lower | replace(' ', '') %}
-    {% set is_encoded = modules.re.match('decimal', text) and column.shape == 'bytes'
-        or modules.re.match('date|timestamp', text) and column.shape == 'bigint'
-        or text == 'binary(hex)' and column.shape %}
-    {% set data_type = modules.re.sub('^(timestamp|binary)\\(.*', '\\1', text) %}
-    {% do return({
-        'name': column.name, 'source_type': text if is_encoded else none,
-        'data_type': 'decimal(38,18)' if data_type == 'decimal' else data_type,
-    }) %}
-{% endmacro %}
-
-
 {% macro _observed_type(row) %}
     {% set base = row.variant_type.split('(')[0] | lower %}
     {% if base == 'string' %}
@@ -99,4 +63,39 @@
     {% do return({
         'bigint': 'bigint', 'decimal': 'decimal(38,18)', 'boolean': 'boolean', 'double': 'double',
     }.get(base, 'string')) %}
+{% endmacro %}
+
+
+{#- A column as its values look: {name, data_type, encoding where they are encoded, note where it is a guess,
+    shape}. Numbers of the size of times since 1990 are taken for times, small ones for dates where the
+    name says so; bytes that may be a decimal have no data_type. A number with a fraction is a double in Debezium's
+    events, a decimal in other logs. -#}
+{% macro _landed_type(row, is_landed=true) %}
+    {% set shape = row.variant_type.split('(')[0] | lower %}
+    {% set column = {'name': row.name, 'shape': shape, 'data_type': dbt_cdc._observed_type(row), 'encoding': none} %}
+    {% if shape.startswith('object<scale') %}
+        {% do column.update(shape='bytes', data_type='decimal(38,18)', encoding='decimal') %}
+    {% elif shape in ['decimal', 'double'] and is_landed %}
+        {% do column.update(data_type='double') %}
+    {% elif shape == 'void' %}
+        {% do column.update(note='no value seen') %}
+    {% elif shape == 'bigint' %}
+        {% for unit, encoding in {1: 'timestamp(3)', 1000: 'timestamp(6)', 1000000: 'timestamp(9)'}.items()
+            if row.least >= 631152000000 * unit and row.most <= 4102444800000 * unit %}
+            {% do column.update(data_type='timestamp', encoding=encoding, note='guessed from its numbers') %}
+        {% endfor %}
+        {% set is_named_so = modules.re.search('(?i)(?<!up)date$|^date_|birth|^dob$|(^|_)day$|_on$', row.name) %}
+        {% if is_named_so and row.least >= -36525 and row.most <= 47482 and (row.least < -365 or row.most > 365) %}
+            {% do column.update(data_type='date', encoding='date', note='guessed from its name') %}
+        {% endif %}
+    {% elif column.data_type == 'string' and row.is_base64 %}
+        {% do column.update(shape='bytes') %}
+        {% if row.has_padding %}
+            {% do column.update(data_type=none if row.is_number else 'binary') %}
+        {% else %}
+            {% set what = 'a number' if row.is_number else 'bytes' %}
+            {% do column.update(note='guessed: it may be ' ~ what ~ ' in base64') %}
+        {% endif %}
+    {% endif %}
+    {% do return(column) %}
 {% endmacro %}

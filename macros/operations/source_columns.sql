@@ -1,5 +1,6 @@
-{#- The columns of a source table as the log has them: {origin, columns: [{name, source_type, data_type}]}
-    from the table's last committed DDL record, and where there is none from its last 1000 images. -#}
+{#- The columns of a source table as the log has them: {origin, columns: [{name, source_type, data_type}], instance}
+    from the table's last committed DDL record, else from the schemas of its events, else from its last 1000 images.
+    Types are those of the table's `instance`, where there is one, as far as they hold what is told. -#}
 {% macro _source_columns(source_schema, source_name, log=none) %}
     {% set log = log or dbt_cdc._log_relation() %}
     {% set table = source_schema ~ '.' ~ source_name %}
@@ -17,9 +18,13 @@
     {% endif %}
     {% set ddl = dbt_cdc._last_ddl(log, source_schema, source_name) %}
     {% if ddl %}
-        {% do return(dbt_cdc._columns_of_ddl(ddl)) %}
+        {% do return(dbt_cdc._with_known_types(log, table, dbt_cdc._columns_of_ddl(ddl), 'ddl')) %}
     {% endif %}
-    {% do return(dbt_cdc._observed_columns(log, of_table, table)) %}
+    {% set is_adapters = 'encodings' in adapter.get_columns_in_relation(log) | map(attribute='name') %}
+    {% set schemas = dbt_cdc._schemas_in_log(log, of_table) if is_adapters else [] %}
+    {% set source = {'origin': 'the schemas of the events', 'columns': dbt_cdc._columns_of_schemas(schemas)} if schemas
+        else dbt_cdc._observed_columns(log, of_table, table, is_adapters) %}
+    {% do return(dbt_cdc._with_known_types(log, table, source, 'schemas' if schemas)) %}
 {% endmacro %}
 
 
@@ -46,9 +51,23 @@
 {% endmacro %}
 
 
-{#- Names in the order of the last image; types that hold all values of the images. -#}
+{#- The schemas of a table's events, as the log keeps them; none where the last event is without one. -#}
+{% macro _schemas_in_log(log, of_table) %}
+    {% set schemas = [] %}
+    {% for row in dbt_cdc._fetch(
+        'select encodings, max(lsn) as last_lsn from ' ~ log ~ ' where ' ~ of_table
+        ~ " and operation in ('INSERT', 'UPDATE', 'DELETE') group by encodings order by last_lsn"
+    ) %}
+        {% do schemas.append(dbt_cdc._schema_of_encodings(row.encodings)) %}
+    {% endfor %}
+    {% do return(schemas | select | list if schemas and schemas[-1] else []) %}
+{% endmacro %}
+
+
+{#- Names in the order of the last image; types that hold all values of the images. `is_landed`: values are as
+    Debezium writes them. -#}
 {% macro _observed_columns(log, of_table, table, is_landed=false) %}
-    {% set rows = dbt_cdc._fetch(dbt_cdc._observed_columns_sql(log, of_table, is_landed)) %}
+    {% set rows = dbt_cdc._fetch(dbt_cdc._observed_columns_sql(log, of_table)) %}
     {% if not rows %}
         {% do dbt_cdc.raise_cdc_error(
             22931, 'the log has neither a DDL record nor an image of table ' ~ table,
@@ -57,10 +76,7 @@
     {% endif %}
     {% set columns = [] %}
     {% for row in rows %}
-        {% do columns.append(
-            dbt_cdc._landed_type(row) if is_landed
-            else {'name': row.name, 'source_type': none, 'data_type': dbt_cdc._observed_type(row)}
-        ) %}
+        {% do columns.append(dbt_cdc._landed_type(row, is_landed)) %}
     {% endfor %}
     {% do return({
         'origin': rows[0].images ~ ' images (the log has no DDL of it): check the types', 'columns': columns
@@ -68,13 +84,12 @@
 {% endmacro %}
 
 
-{% macro _observed_columns_sql(log, of_table, is_landed) -%}
+{% macro _observed_columns_sql(log, of_table) -%}
     with images as (
         select lsn, coalesce(after_image, before_image) as image
-        from {{ log }}
-        where {{ of_table }} and operation in ('INSERT', 'UPDATE', 'DELETE')
-        order by lsn desc
-        limit 1000
+        from (
+            {{ dbt_cdc._indent(dbt_cdc._last_images(log, of_table), 12) }}
+        )
     ),
 
     fields as (
@@ -91,14 +106,12 @@
         schema_of_variant_agg(fields.value) as variant_type,
         bool_and(text rlike '^\\d{4}-\\d{2}-\\d{2}\\z') as is_date,
         bool_and(text rlike '^\\d{4}-\\d{2}-\\d{2}[T ]\\d{2}:\\d{2}:\\d{2}') as is_time,
-        {%- if is_landed %}
         min(try_cast(text as decimal(38, 0))) as least,
         max(try_cast(text as decimal(38, 0))) as most,
         bool_and(length(text) % 4 = 0 and text rlike '^[A-Za-z0-9+/]+={0,2}\\z') as is_base64,
         bool_or(endswith(text, '=')) as has_padding,
         -- a number in bytes has no more of them than it needs
         bool_and(hex(try_to_binary(text, 'base64')) rlike '^(?!00[0-7]|FF[89A-F]).{2,32}$') as is_number,
-        {%- endif %}
         max(last_image.images) as images
     from fields
     cross join last_image

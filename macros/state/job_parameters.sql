@@ -99,7 +99,7 @@
             'create table if not exists ' ~ table ~ ' using ' ~ dbt_cdc._file_format() ~ ' as '
             ~ rows | join(' union all ')
         )) %}
-        {% do adapter.cache_added(table) %}
+        {% do dbt_cdc._remember(table) %}
     {% endif %}
 {% endmacro %}
 

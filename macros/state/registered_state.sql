@@ -40,6 +40,15 @@
 {%- endmacro %}
 
 
+{#- Metadata tables may not be there yet. -#}
+{% macro _registered_if_any(mapping=none) %}
+    {% do return(
+        dbt_cdc._registered_state(dbt_cdc._fetch(dbt_cdc._registered_state_sql(mapping)))
+        if load_cached_relation(dbt_cdc._state_beside(mapping, 'change_tables')) is not none else {}
+    ) %}
+{% endmacro %}
+
+
 {#- An instance is fixed when it is made; only its types follow the source, and its YAML may say the old
     or the new ones, or wider ones where the log has no DDL that tells them. -#}
 {% macro _check_unedited(instance, registered) %}
@@ -81,15 +90,6 @@
         number, 'the ' ~ what ~ " of capture instance '" ~ instance.name ~ "' were edited: it captures ("
         ~ fixed | join(', ') ~ '), its YAML lists (' ~ given | join(', ') ~ ')',
         'take the edit back, or make a second instance of the table with the new ' ~ what
-    ) %}
-{% endmacro %}
-
-
-{#- Metadata tables may not be there yet. -#}
-{% macro _registered_if_any(mapping=none) %}
-    {% do return(
-        dbt_cdc._registered_state(dbt_cdc._fetch(dbt_cdc._registered_state_sql(mapping)))
-        if load_cached_relation(dbt_cdc._state_beside(mapping, 'change_tables')) is not none else {}
     ) %}
 {% endmacro %}
 

@@ -82,6 +82,6 @@ where false
     {% endfor %}
     {% do dbt_cdc._run_all(creates, is_repeatable=true) if creates %}
     {% for relation in relations %}
-        {% do adapter.cache_added(relation) %}
+        {% do dbt_cdc._remember(relation) %}
     {% endfor %}
 {% endmacro %}

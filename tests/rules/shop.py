@@ -156,10 +156,21 @@ def last_ddl(sql: str) -> Rows:
 
 def seen_in_images() -> Rows:
     """The columns of notes."""
-    return [
-        {"name": name, "variant_type": kind, "is_date": False, "is_time": False, "images": 3}
-        for name, kind in IMAGE_COLUMNS.items()
-    ]
+    return [seen(name, kind) for name, kind in IMAGE_COLUMNS.items()]
+
+
+def seen(name: str, kind: str, **found: Any) -> dict[str, Any]:
+    """A column of images."""
+    return {
+        "name": name, "variant_type": kind, "is_date": False, "is_time": False, "images": 3,
+        "least": 1, "most": 3, "is_base64": False, "has_padding": False, "is_number": False,
+        **found,
+    }  # fmt: skip
+
+
+def described(*columns: str) -> Rows:
+    """The columns of a table, as the catalog tells them."""
+    return [{"col_name": name, "data_type": "string", "comment": None} for name in columns]
 
 
 def cast_time(sql: str) -> Rows:
@@ -206,6 +217,8 @@ def answers() -> dict[str, Answer]:
         r"^select max\(lsn\) as last_lsn": last_records,
         r"^with ddl as": last_ddl,
         r"schema_of_variant_agg": seen_in_images(),
+        r"^describe extended \S*raw_log": described("lsn", "after_image"),
+        r"select distinct name\s+from reread": [],
     }
 
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 import sys
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from database import Answer
-from harness import PACKAGE
-from shop import HIGH, LOW, ORDERS, ORDERS_V2, Shop, registered
+from database import Answer, Rows
+from harness import PACKAGE, DbtResult
+from shop import HIGH, LOW, ORDERS, ORDERS_V2, Shop, described, registered, seen
 
 EXTENDED = {"enable_extended_ddl_handling": 1}
 REFUSALS: list[tuple[str, dict[str, Any]]] = [
@@ -109,13 +111,159 @@ def test_the_files_of_a_table_without_ddl(shop: Shop) -> None:
         "          allow_partition_switch: true",
         "          role_name: 'a reader''s'",
         "    columns:  # from 3 images (the log has no DDL of it): check the types",
-        "      - {name: id, data_type: bigint}",
+        "      - {name: id, data_type: int}",
         "      - {name: price, data_type: 'decimal(38,18)'}",
-        "      - {name: none, data_type: string}",
+        "      - {name: none, data_type: string}  # no value seen",
         "",
         "# dbt_project.yml: vars: {cdc_capture_instances: [dbo_heap, dbo_items, dbo_notes,"
         " dbo_orders, dbo_orders_v2, notes2]}",
     ]
+
+
+PRICED = {
+    "dbo_priced_ct.sql": "{{ dbt_cdc.change_table() }}",
+    "adapter.sql": """{{ config(meta={'cdc_source_types': {'dbo.priced': {
+        'day': 'date', 'at': 'timestamp(6)', 'wide': 'decimal(20,0)', 'rate': 'decimal(9,4)'}}}) }}
+        select 1 as one""",
+    "priced.yml": json.dumps({"models": [{
+        "name": "dbo_priced_ct", "columns": [
+            {"name": "id", "data_type": "int"},
+            {"name": "price", "data_type": "decimal(12,2)",
+             "config": {"meta": {"source_type": "decimal(12,2)"}}},
+            {"name": "day", "data_type": "DATE"},
+            {"name": "rate", "data_type": "decimal(7,2)"},
+            {"name": "code", "data_type": "int"},
+            {"name": "photo", "data_type": "binary"},
+        ],
+        "config": {"meta": {"cdc": {
+            "source_schema": "dbo", "source_name": "priced", "before_image": "partial",
+            "lob_before_image": "when_changed",
+        }}},
+    }]}),
+}  # fmt: skip
+BYTES = {"is_base64": True, "has_padding": True}
+PRICED_IMAGES = [
+    seen("id", "BIGINT"),
+    seen("price", "STRING", **BYTES, is_number=True),
+    seen("day", "BIGINT", least=7000, most=19000),
+    seen("rate", "STRING", **BYTES, is_number=True),
+    seen("at", "BIGINT", least=1650000000000001, most=1650000000000002),
+    seen("wide", "STRING", **BYTES, is_number=True),
+    seen("code", "STRING"),
+    seen("photo", "STRING", **BYTES, is_number=True),
+]
+
+
+@pytest.fixture
+def priced(shop: Shop) -> Iterator[Callable[..., DbtResult]]:
+    """enable_table of a second instance of dbo.priced, whose last images are these."""
+
+    def enable(images: Rows = PRICED_IMAGES, answer: Any = None, **arguments: Any) -> DbtResult:
+        known = {"schema_of_variant_agg": images, r"name\s+from reread": [{"name": "code"}]}
+        return shop.operation(
+            "enable_table", {**known, **(answer or {})}, source_schema="dbo", source_name="priced",
+            capture_instance="priced2", **arguments,
+        )  # fmt: skip
+
+    with shop.with_models(PRICED):
+        yield enable
+
+
+def columns_of(result: DbtResult) -> list[str]:
+    """The columns that the YAML lists."""
+    assert result.success, result.output
+    return re.findall("^      - (.*)$", result.printed, re.M)
+
+
+def test_types_of_a_second_instance(priced: Callable[..., DbtResult]) -> None:
+    """What is told comes first, then the types of the first instance that take the last images."""
+    made = priced()
+    assert columns_of(made) == [
+        "{name: id, data_type: int}",
+        "{name: price, data_type: 'decimal(12,2)',"
+        ' config: {"meta": {"source_type": "decimal(12,2)"}}}',
+        "{name: day, data_type: date}",
+        "{name: rate, data_type: 'decimal(9,4)'}  # not decimal(7,2) as in dbo_priced",
+        "{name: at, data_type: timestamp}",
+        "{name: wide, data_type: 'decimal(20,0)'}",
+        "{name: code, data_type: string}  # not int as in dbo_priced",
+        "{name: photo, data_type: binary}",
+    ]
+    assert "cdc: dbo.priced.code: string, not int as in dbo_priced; if it is not" in made.output
+    assert "          before_image: partial\n          lob_before_image: when_chang" in made.printed
+
+
+def test_types_that_nothing_tells_are_asked_for(priced: Callable[..., DbtResult]) -> None:
+    """As init does; a guess is said to be one."""
+    images = [
+        *PRICED_IMAGES,
+        seen("cost", "STRING", **BYTES, is_number=True),
+        seen("made", "BIGINT", least=1650000000001, most=1650000000002),
+        seen("seal", "STRING", **BYTES),
+        seen("word", "STRING", is_base64=True),
+    ]
+    asked = priced(images)
+    assert "CDC 22963: bytes in base64 do not tell what they are: dbo.priced (cost): give the" in (
+        asked.output
+    )
+    assert not asked.success
+    assert priced(images, captured_column_list="id, day").success
+    types = {"cost": "decimal(18,4)", "price": "string", "code": "bigint"}
+    made = priced(images, types={"dbo.priced": types})
+    assert columns_of(made)[1] == "{name: price, data_type: string}"
+    assert columns_of(made)[6] == "{name: code, data_type: bigint}"
+    assert columns_of(made)[8:] == [
+        "{name: cost, data_type: 'decimal(18,4)',"
+        ' config: {"meta": {"source_type": "decimal(18,4)"}}}',
+        '{name: made, data_type: timestamp, config: {"meta": {"source_type": "timestamp(3)"}}}'
+        "  # guessed from its numbers",
+        "{name: seal, data_type: binary}",
+        "{name: word, data_type: string}  # guessed: it may be bytes in base64",
+    ]
+    for text in ("made: timestamp(3), guessed from", "word: string, guessed: it may be bytes in"):
+        assert f"cdc: dbo.priced.{text}" in made.output
+    for wrong, text in {
+        "no": "CDC 22930: types names column 'no', which table dbo.priced has not: it has id",
+        "dbo.x": "CDC 22931: types names table 'dbo.x', of which nothing has landed",
+    }.items():
+        given = {"dbo.priced": {"no": "int"}} if wrong == "no" else {wrong: {}}
+        assert text in priced(images, types=given).output
+
+
+def test_columns_that_differ_by_letter_case(shop: Shop) -> None:
+    """Of two such one can be captured."""
+    known: dict[str, Any] = {"schema_of_variant_agg": [seen("a", "BIGINT"), seen("A", "STRING")]}
+    given = {"source_schema": "dbo", "source_name": "notes", "capture_instance": "notes2"}
+    refused = shop.operation("enable_table", known, **given).output
+    assert "lists column 'A' twice: take one of them out (captured_column_list of" in refused
+    made = shop.operation("enable_table", known, **given, captured_column_list="A")
+    assert columns_of(made) == ["{name: A, data_type: string}"]
+
+
+def test_types_of_schemas_in_the_log(priced: Callable[..., DbtResult]) -> None:
+    """They tell the scale of a decimal, not its precision, which the first instance knows."""
+    told = {
+        "id": "int64", "price": "org.apache.kafka.connect.data.Decimal(2)",
+        "rate": "org.apache.kafka.connect.data.Decimal(4)", "day": "io.debezium.time.Date",
+        "photo": "bytes", "seen": "io.debezium.time.ZonedTimestamp",
+    }  # fmt: skip
+    rows = [{"encodings": text, "last_lsn": HIGH} for text in (None, json.dumps(told))]
+    answer = {
+        r"^describe extended \S*raw_log": described("lsn", "after_image", "encodings"),
+        r"^select encodings, max": rows,
+    }
+    assert columns_of(priced((), answer)) == [
+        "{name: id, data_type: bigint}  # not int as in dbo_priced",
+        "{name: price, data_type: 'decimal(12,2)',"
+        ' config: {"meta": {"source_type": "decimal(12,2)"}}}',
+        "{name: rate, data_type: 'decimal(38,4)'}  # not decimal(7,2) as in dbo_priced",
+        "{name: day, data_type: date}",
+        "{name: photo, data_type: binary}",
+        "{name: seen, data_type: timestamp}",
+    ]
+    # schemas were switched off since: the images tell the columns
+    answer[r"^select encodings, max"] = [*rows, {"encodings": None, "last_lsn": HIGH}]
+    assert len(columns_of(priced(PRICED_IMAGES, answer))) == 8
 
 
 STORAGE: list[tuple[dict[str, Any], list[str]]] = [
@@ -229,13 +377,11 @@ def test_a_name_that_yaml_takes_for_a_number_is_quoted(monkeypatch: pytest.Monke
 
 
 def test_columns_of_a_ddl_record(shop: Shop) -> None:
-    assert shop.values(("_source_columns", "dbo", "orders"))[0] == {
-        "origin": f"the DDL record at {LOW}",
-        "columns": [
-            {"name": "id", "source_type": "int", "data_type": "int"},
-            {"name": "qty", "source_type": "nvarchar(20)", "data_type": "varchar(20)"},
-        ],
-    }
+    (source,) = shop.values(("_source_columns", "dbo", "orders"))
+    assert source["origin"] == f"the DDL record at {LOW}"
+    assert [(c["name"], c["source_type"], c["data_type"]) for c in source["columns"]] == [
+        ("id", "int", "int"), ("qty", "nvarchar(20)", "varchar(20)"),
+    ]  # fmt: skip
     assert HIGH > LOW
 
 

@@ -43,6 +43,28 @@ def test_two_tables_of_one_model(shop: Shop, nodes: list[dict[str, Any]], text: 
     assert f"CDC 22926: {text}" in said
 
 
+OBSTACLES = {
+    ("id", "Name"): None,
+    ("Id", "name", "ID"): "has the columns 'Id' and 'ID', which Spark does not tell apart",
+    ("id", "__$Operation"): "has a column '__$Operation', a name of the change table's own",
+    tuple(f"c{n}" for n in range(1025)): "has 1025 columns, and 1024 can be captured",
+}
+
+
+def test_tables_that_cannot_be_captured(shop: Shop) -> None:
+    """One is no obstacle for the others."""
+    tables = [[{"name": name} for name in names] for names in OBSTACLES]
+    found = shop.values(*(("_obstacle_to_capture", columns) for columns in tables))
+    assert found == list(OBSTACLES.values())
+    said = shop.operation("ask", calls=[("_tell_left_out", ["a.t has", "a.u has"], [1])])
+    assert said.success
+    assert "cdc: left out a.u has; after dbt run, leave a column out: dbt run-operation" in (
+        said.output
+    )
+    said = shop.refusal("ask", calls=[("_tell_left_out", ["a.t has", "a.u has"], [])])
+    assert "CDC 22930: no table can be captured as it is: a.t has; a.u has: init begins" in said
+
+
 def test_tables_whose_models_differ(shop: Shop) -> None:
     """A table without a key has no replica, whose name could be that of another change table."""
     nodes = [node("a", "t", "a_t", "id"), node("a", "t_ct", "a_t_ct"), node("b", "t", "b_t", "id")]

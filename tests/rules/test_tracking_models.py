@@ -125,10 +125,10 @@ def test_the_files_of_a_tracked_table(shop: Shop) -> None:
         "          primary_key: [id]",
         "          track_columns_updated: false",
         "    columns:  # from 3 images (the log has no DDL of it): check the types",
-        "      - {name: id, data_type: bigint}",
+        "      - {name: id, data_type: int}",
         "      - {name: text, data_type: string}",
         "      - {name: price, data_type: 'decimal(38,18)'}",
-        "      - {name: none, data_type: string}",
+        "      - {name: none, data_type: string}  # no value seen",
         "",
         "# dbt_project.yml: vars: {cdc_tracked_tables: [dbo_items, dbo_notes]}",
     ]
@@ -138,7 +138,7 @@ def test_the_files_of_a_tracked_table(shop: Shop) -> None:
         "          primary_key: [id, qty]",
         "          track_columns_updated: true",
         f"    columns:  # from the DDL record at {LOW}",
-        "      - {name: qty, data_type: 'varchar(20)'}",
+        "      - {name: qty, data_type: 'varchar(20)'}  # not int as in dbo_orders",
     ):
         assert line in shown.splitlines()
 

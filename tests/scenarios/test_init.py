@@ -14,10 +14,11 @@ from typing import Any
 
 import pytest
 import yaml
-from capturing import plain_values
+from capturing import LOG_DDL, plain_values
 from examples import Examples
 from harness import PACKAGE, Project
 from reference.apply import State
+from reference.log import int_to_lsn
 from reference.truth import Truth, data_dir, landed_events
 
 pytestmark = pytest.mark.slow
@@ -271,6 +272,65 @@ def test_tables_of_events_and_logs(first: First) -> None:
     }  # fmt: skip
     assert "cdc_log_source: [landed, shop_log]" in Path("dbt_project.yml").read_text("utf-8")
     first.dbt("parse")
+
+
+def test_a_canonical_log_is_asked_as_events_are(
+    first: First, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """How its values are encoded; a table that cannot be captured is left out."""
+    schema = first.project.schema
+    first.project.sql(f"create schema {schema}")
+    first.project.sql(f"create table {{schema}}.my_log ({LOG_DDL}) using delta")
+    lsns = map(int_to_lsn, range(1, 100))
+
+    def commit(*rows: tuple[str, dict[str, Any]]) -> None:
+        """A transaction of inserts."""
+        changes = [("BEGIN", None, None), *(("INSERT", *row) for row in rows)]
+        for operation, table, row in [*changes, ("COMMIT", None, None)]:
+            name, image = (f"'{table}'", f"'{json.dumps(row)}'") if table else ("null", "null")
+            first.project.sql(
+                "insert into {schema}.my_log by name select"
+                f" '{next(lsns)}' as lsn, 't' as tran_id, '{operation}' as operation,"
+                " timestamp '2024-01-01' as record_time, 'public' as source_schema,"
+                f" {name} as source_name, {image} as after_image"
+            )
+
+    commit(
+        ("items", {"id": 1, "price": "AMgs", "photo": "3q2+7w==", "day_on": 19000}),
+        ("items", {"id": 2, "price": "Aw==", "photo": "3q2+7w==", "day_on": 7000}),
+        ("twins", {"id": 1, "a": 1, "A": "x"}),
+    )
+    given: dict[str, Any] = {"landed": f"{schema}.my_log", "keys": {"public.items": "id"}}
+    asked = "CDC 22963: bytes in base64 do not tell what they are: public.items (price, photo): "
+    assert asked in str(first.init(**given))
+    assert first.files() == set()
+    types = {"public.items": {"price": "decimal(12,2)", "photo": "binary"}}
+    capsys.readouterr()
+    assert first.init(**given, types=types) == 0
+    said = capsys.readouterr().out
+    assert "left out public.twins has the columns 'a' and 'A', which Spark does not tell" in said
+    assert "public.items.day_on: date, guessed from its name; if it is not, say so by types" in said
+    assert first.columns("public_items") == {
+        "id": "bigint", "price": "decimal(12,2)", "photo": "binary", "day_on": "date",
+    }  # fmt: skip
+    assert first.dbt("run")
+    select = "select id, price, photo, day_on from {schema}.public_items order by id"
+    assert [(row.id, str(row.price), bytes(row.photo), str(row.day_on)) for row in
+            first.project.sql(select)] == [
+        (1, "512.44", b"\xde\xad\xbe\xef", "2022-01-08"),
+        (2, "0.03", b"\xde\xad\xbe\xef", "1989-03-02"),
+    ]  # fmt: skip
+    # the other table, without one of the two
+    twins = {"source_schema": "public", "source_name": "twins", "captured_column_list": "id, A",
+             "index_columns": "id", "capture_from": "log_start"}  # fmt: skip
+    first.monkeypatch.setattr(
+        sys, "argv", ["enable_table.py", json.dumps(twins), "--profiles-dir=."]
+    )
+    assert importlib.import_module("enable_table").main() == 0
+    commit(("twins", {"id": 2, "a": 1, "A": "y"}))
+    first.dbt("run")
+    found = first.project.sql("select id, A from {schema}.public_twins_ct order by id")
+    assert found == [(1, "x"), (2, "y")]
 
 
 def test_refusals(first: First, capsys: pytest.CaptureFixture[str]) -> None:

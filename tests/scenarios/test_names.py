@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from functools import partial
 
 import pytest
 from asking import rows, values
@@ -15,7 +16,7 @@ from harness import Project
 from reference.capture import CaptureInstance
 from reference.change_tracking import TrackedTable
 from reference.log import UTC, LogRecord, int_to_lsn
-from tracking import Tracking, TrackingWriter
+from tracking import Tracking, TrackingWriter, tracked_models
 
 pytestmark = pytest.mark.slow
 
@@ -123,6 +124,58 @@ def test_they_are_disabled(named: Capture) -> None:
     assert not [table for table in tables if table.endswith("_ct")]
     functions = [row.function for row in named.sql("show user functions in {schema}")]
     assert not [name for name in functions if re.search(r"fn_\w+_changes_", name)]
+
+
+def test_a_schema_in_mixed_case(make_project: Callable[..., Project]) -> None:
+    """From the first run to the last object, as in one in lower case."""
+    instance = CaptureInstance(
+        "dbo", "orders", "dbo_orders", (("id", "int"), ("qty", "int")), ("id",)
+    )
+    tracked = TrackedTable("dbo", "orders", (("id", "int"), ("qty", "int")), ("id",), True)
+    capture = Capture(
+        partial(make_project, name="MyTeam"), [instance], fresh=True,
+        models={
+            **tracked_models([tracked]),
+            "orders.sql": "{{ config(materialized='replica') }}"
+            " select * from {{ dbt_cdc.new_changes('dbo_orders') }}",
+            "past.sql": "{{ config(materialized='history') }}"
+            " select * from {{ dbt_cdc.new_changes('dbo_orders') }}",
+            "news.sql": "{{ config(materialized='incremental', incremental_strategy='append',"
+            " file_format='delta') }} select * from {{ dbt_cdc.new_changes('dbo_orders') }}",
+        },
+    )  # fmt: skip
+    assert capture.schema.startswith("MyTeam")
+    for number in (1, 2):
+        tran_id, lsns = f"t{number}", [int_to_lsn(10 * number + n) for n in range(3)]
+        time = TIME + timedelta(minutes=number)
+        row = json.dumps({"id": number, "qty": number})
+        capture.land([
+            LogRecord(lsns[0], tran_id, "BEGIN", time),
+            LogRecord(lsns[1], tran_id, "INSERT", time, "dbo", "orders", None, row),
+            LogRecord(lsns[2], tran_id, "COMMIT", time),
+        ])  # fmt: skip
+        capture.run()
+        for table in ("orders", "past", "news", "dbo_orders_ct", "change_tracking_dbo_orders"):
+            (count,) = capture.sql(f"select count(*) from {{schema}}.{table}")[0]
+            assert count == number, table
+    capture.run()
+    operation(capture, "change_job", job_type="cleanup", threshold=100)
+    operation(capture, "help_jobs")
+    operation(capture, "help_change_data_capture")
+    operation(capture, "cleanup", dry_run=False)
+    operation(capture, "change_tracking_cleanup", dry_run=False)
+    low = capture.sql("select low_end from {schema}.validity_intervals")[0][0]
+    calls = [f"get_net_changes('dbo_orders', '{low}', '{int_to_lsn(22)}')"]
+    assert [row["id"] for row in rows(capture, calls)[0]] == [1, 2]
+    capture.project.ok("build")
+    operation(capture, "reset_consumer", consumer="news", dry_run=False)
+    capture.run()
+    given = {"source_schema": "dbo", "source_name": "orders"}
+    operation(capture, "disable_change_tracking", **given, dry_run=False)
+    operation(capture, "disable_table", **given, capture_instance="dbo_orders", dry_run=False)
+    operation(capture, "disable_db", schema_name=capture.schema, dry_run=False)
+    left = {row.tableName for row in capture.sql("show tables in {schema}")}
+    assert left == {"landed", "raw_log", "orders", "past", "news"}
 
 
 COLUMNS = (

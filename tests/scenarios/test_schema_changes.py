@@ -566,7 +566,7 @@ def test_the_columns_of_images_where_the_log_has_no_ddl(story: Story) -> None:
                        capture_instance="notes2", index_columns=["id"])  # fmt: skip
     assert result.success, result.output
     assert "-- models/notes2_ct.sql\n{{ dbt_cdc.change_table() }}" in result.printed
-    assert "{name: id, data_type: bigint}" in result.printed and "{name: text" in result.printed
+    assert "{name: id, data_type: int}" in result.printed and "{name: text" in result.printed
     assert "supports_net_changes: true" in result.printed and "images" in result.printed
 
 
@@ -837,6 +837,32 @@ def test_columns_are_those_of_committed_ddl(make_project: Callable[..., Project]
         asked = operation(target, "enable_table", source_schema="dbo", source_name=name)
         assert asked.success, asked.output
         assert re.findall(r"\{name: (\w+), data_type", asked.printed) == ["id", column]
+
+
+def test_a_second_instance_has_the_types_of_the_first(make_project: Callable[..., Project]) -> None:
+    """In a log without DDL, as far as they take the last images."""
+    columns = (
+        ("id", "int"), ("amount", "decimal(9,2)"), ("day", "date"), ("qty", "int"),
+        ("photo", "binary"), ("code", "varchar(2)"), ("name.", "string"),
+    )  # fmt: skip
+    first = CaptureInstance("dbo", "items", "dbo_items", columns, KEY)
+    target, log = Capture(make_project, [first]), Log()
+    row = {"id": 1, "amount": "1.25", "day": "2024-01-01", "qty": 1, "photo": "AAE=", "code": "a",
+           "name.": 5}  # fmt: skip
+    log.commit(("INSERT", "items", row))
+    log.land(target)
+    target.run()
+    kinds = dict(columns)
+    for more in ({}, {"qty": "many", "code": "abc"}):
+        log.commit(("UPDATE", "items", (row, {**row, **more})))
+        log.land(target)
+        asked = operation(target, "enable_table", source_schema="dbo", source_name="items",
+                          capture_instance="items2")  # fmt: skip
+        assert asked.success, asked.output
+        kinds.update(dict.fromkeys(more, "string"))
+        found = re.findall(r"data_type: '?([\w(),]+)'?[,}]", asked.printed)
+        assert found == list(kinds.values())
+    assert "# not varchar(2) as in dbo_items" in asked.printed
 
 
 def test_old_ddl_stops_neither_a_first_run_nor_a_late_instance(
