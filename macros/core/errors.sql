@@ -18,7 +18,13 @@
 
 {#- Where each number has a heading. -#}
 {% macro _error_page() %}
-    {% do return(' (dbt_cdc/docs/errors.md)') %}
+    {% do return(' (' ~ dbt_cdc._page('errors.md') ~ ')') %}
+{% endmacro %}
+
+
+{#- The path of a page of docs/, from the folder of the project that runs. -#}
+{% macro _page(name) %}
+    {% do return(('' if project_name == 'dbt_cdc' else 'dbt_packages/dbt_cdc/') ~ 'docs/' ~ name) %}
 {% endmacro %}
 
 

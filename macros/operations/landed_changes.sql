@@ -61,7 +61,7 @@ from_json(
     {% for row in wrong %}
         {% do dbt_cdc.raise_cdc_error(
             22859, 'a line in ' ~ folder ~ ' is no event with a position, and key, value and headers as texts: ' ~ row.line,
-            'docs/log.md (Landing the events) shows how a line is to be'
+            dbt_cdc._page('log.md') ~ ' (Landing the events) shows how a line is to be'
         ) %}
     {% endfor %}
 {% endmacro %}
