@@ -124,15 +124,15 @@ if(coalesce(key, 'null') = 'null' and ts_us is null, cast(position as string), m
         when status in ('BEGIN', 'END') and not coalesce(id, '') rlike '^[^:]+:[0-9]+\\z'
             then {{ dbt_cdc._raise_bad_record(
                 place, "concat('its transaction id ', coalesce(id, 'NULL'), ' has no LSN')",
-                'read the source with Debezium 2 or later'
+                'read PostgreSQL, no other source, with Debezium 2 or later'
             ) | indent(8) }}
         when status in ('BEGIN', 'END')
             then status
         when source.connector <> 'postgresql'
-            then {{ dbt_cdc._raise_bad_record(
-                place, "concat('it comes from the connector ', source.connector)",
-                'debezium_log reads postgresql'
-            ) | indent(8) }}
+            then raise_error(concat(
+                'CDC 22988: ', {{ place }}, ' comes from the connector ', source.connector,
+                {{ dbt_cdc._literal(dbt_cdc._advice(dbt_cdc._connector_advice())) }}
+            ))
         {%- if database %}
         when {{ dbt_cdc._debezium_database() }} <> {{ dbt_cdc._literal(database) }}
             then {{ dbt_cdc._raise_bad_record(
