@@ -16,7 +16,6 @@ from reference.log import int_to_lsn
 from shop import (
     INSTANCES,
     NOTES,
-    NOTES_OF_RUNS,
     ORDERS,
     TRACKED,
     Shop,
