@@ -70,7 +70,7 @@ SECTIONS = {
         "generate_wrapper_function", "cleanup", "cleanup_change_table", "log_truncation_point",
         "add_job", "change_job", "drop_job", "help_jobs", "start_job", "stop_job",
     ],
-    "Errors": ["raise_cdc_error"],
+    "Errors": ["raise_cdc_error", "run_statement"],
 }  # fmt: skip
 
 

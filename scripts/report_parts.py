@@ -469,6 +469,8 @@ def parameter(name: str, value: Any) -> str:
     """A job's parameter with its unit."""
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, str):
+        return value
     return number(value) + UNITS.get(name, "")
 
 

@@ -85,6 +85,7 @@ class Examples:
                 commands = re.split(r"^dbt ", e["call"], flags=re.M)[1:]
                 # Java is in another folder than dbt.
                 commands = [c.replace("./landing", f"{self.folder}/landing") for c in commands]
+                commands = [c.replace("update cdc.", f"update {self.schema}.") for c in commands]
                 lines = "\n".join(self.said(shlex.split(c)) for c in commands).split("\n")
                 lines = without(e.get("hidden"), lines)
                 count = e.get("lines", len(lines))

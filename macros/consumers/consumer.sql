@@ -1,6 +1,6 @@
 {#- The model that consumes, resolved once in a command: {name, unique_id, kind (its materialization), is_there,
-    starts_over, is_open, bookmarks, instances, intervals and windows (by instance)}. All consumers of a
-    command see the same published ends. -#}
+    starts_over, is_open, bookmarks, instances, intervals, windows (by instance) and texts (what new_changes gave)}.
+    All consumers of a command see the same published ends. -#}
 {% macro _consumer() %}
     {% set cache = dbt_cdc._invocation_cache() %}
     {% set consumers = cache.setdefault('consumers', {}) %}
@@ -19,7 +19,8 @@
     {% set state = dbt_cdc._consumed_state() %}
     {% set is_there = is_model and load_cached_relation(this) is not none %}
     {% set consumer = {
-        'name': name, 'unique_id': model.unique_id, 'kind': kind, 'is_there': is_there, 'windows': {}, 'is_open': false,
+        'name': name, 'unique_id': model.unique_id, 'kind': kind, 'is_there': is_there, 'windows': {}, 'texts': [],
+        'is_open': false,
         'starts_over': is_model and (not is_there or should_full_refresh()),
         'bookmarks': state.bookmarks.get(name, {}), 'instances': state.instances,
         'intervals': state.intervals,

@@ -21,8 +21,9 @@
             {% do consumer.update(loss=dbt_cdc._error_text(
                 313, 'cleanup removes changes that a consumer has not read: ' ~ needs
                 ~ (', which is held no longer' if is_job),
-                "start it over with dbt run-operation reset_consumer --args '{consumer: " ~ consumer.name
-                ~ "}', or raise vars: {cdc_consumer_hold_minutes}"
+                "start it over with dbt run-operation reset_consumer --args '{consumer: " ~ consumer.name ~ "}', or "
+                ~ ('raise vars: {cdc_consumer_hold_minutes}' if is_job
+                    else 'give a low_water_mark up to ' ~ consumer.needed_lsn ~ ', as this cleanup waits for nobody')
             )) %}
         {% endif %}
     {% endfor %}

@@ -19,8 +19,10 @@
             more=['__$command_id'] if of_history else [],
             with_commit_time=of_history if with_commit_time is none else with_commit_time
         ) -%}
+        {%- set text = dbt_cdc._indent(dbt_cdc._new_changes_sql(window), 4) -%}
+        {%- do dbt_cdc._consumer().texts.append(text) %}
     (
-        {{ dbt_cdc._indent(dbt_cdc._new_changes_sql(window), 4) }}
+        {{ text }}
     )
     {%- endif -%}
 {%- endmacro %}

@@ -1,6 +1,7 @@
 {#- How the materializations replica and history write: the table at once, or one MERGE into it. `needed`: the
     metadata that the rows must have; `added`: the columns that the materialization adds. -#}
 {% macro _write_consumer(relation, consumer, changes, needed, added=[]) %}
+    {% do dbt_cdc._check_keeps_rows(consumer, changes) %}
     {% if consumer.makes_table or consumer.has_news %}
         {% set present = {} %}
         {% set columns = dbt_cdc._columns_of_changes(

@@ -1,5 +1,5 @@
 {#- How a model of one of this package's materializations ends. dbt wants a statement `main`, also where there was
-    nothing to do: then `idle` says so. dbt's line shows how many rows were added. -#}
+    nothing to do: then `idle` says so. dbt's line shows how many rows this run has added. -#}
 {% macro _end_of_model(relation, idle=none, row_count=none) %}
     {% if row_count %}
         {% do store_raw_result(

@@ -18,14 +18,20 @@
 
 {#- Where each number has a heading. -#}
 {% macro _error_page() %}
-    {% do return(' (dbt_cdc/docs/errors.md)') %}
+    {% do return(' (' ~ dbt_cdc._page('errors.md') ~ ')') %}
+{% endmacro %}
+
+
+{#- The path of a page of docs/, from the folder of the project that runs. -#}
+{% macro _page(name) %}
+    {% do return(('' if project_name == 'dbt_cdc' else 'dbt_packages/dbt_cdc/') ~ 'docs/' ~ name) %}
 {% endmacro %}
 
 
 {% macro _bad_record_advice() %}
     {% do return(
-        'nothing of this scan is published; correct the record in the log, or say how the column is '
-        ~ 'encoded (source_type) or which type it has by now (data_type), then run again'
+        'nothing of this scan is published; correct the record in the log (an UPDATE, sent by run_statement), '
+        ~ 'or say how the column is encoded (source_type) or which type it has by now (data_type), then run again'
     ) %}
 {% endmacro %}
 
@@ -47,6 +53,14 @@
         {{ dbt_cdc._literal(dbt_cdc._advice(advice or dbt_cdc._bad_record_advice())) }}
     ))
 {%- endmacro %}
+
+
+{% macro _connector_advice() %}
+    {% do return(
+        "debezium_log reads 'postgresql'; of another source write the canonical log in a model of your own, as "
+        ~ dbt_cdc._page('log.md') ~ ' has it'
+    ) %}
+{% endmacro %}
 
 
 {% macro _raise_not_captured(table) %}

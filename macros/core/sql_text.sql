@@ -34,11 +34,17 @@
 
 {#- SQL of a model that somebody writes, as it is: around a text or name with a line break in it nothing is indented. -#}
 {% macro _as_written(sql) %}
-    {% set parts = "--[^\n]*|/[*].*?[*]/|\\br(?:'[^']*'|\"[^\"]*\")|'(?:\\\\.|[^'\\\\])*'|\"(?:\\\\.|[^\"\\\\])*\"|`[^`]*`" %}
-    {% for part in modules.re.findall('(?si)' ~ parts, sql) if '\n' in part and part[:2] != '/*' %}
+    {% for part in modules.re.findall(dbt_cdc._texts_and_names(), sql) if '\n' in part and part[:2] != '/*' %}
         {% do dbt_cdc._invocation_cache().update(keep_lines=true) %}
     {% endfor %}
     {% do return(sql) %}
+{% endmacro %}
+
+
+{#- The pattern of what is no SQL in SQL: comments, texts, quoted names. -#}
+{% macro _texts_and_names() %}
+    {% do return("(?si)--[^\n]*|/[*].*?[*]/|\\br(?:'[^']*'|\"[^\"]*\")|'(?:\\\\.|[^'\\\\])*'|"
+        ~ "\"(?:\\\\.|[^\"\\\\])*\"|`[^`]*`") %}
 {% endmacro %}
 
 

@@ -6,7 +6,7 @@ landed as (
         from_json(value, '{{ dbt_cdc._debezium_envelope() }}') as event
     from {{ events }}
     {%- if batch.position is not none %}
-    where position > {{ batch.position }} and position <= {{ batch.last_position }}
+    where position > {{ batch.position }} and position <= {{ batch.last_position }} or position is null
     {%- endif %}
 ),
 
@@ -43,7 +43,7 @@ envelopes as (
 events as (
     select
         position,
-        {{ dbt_cdc._debezium_kind(batch.database) | indent(8) }} as kind,
+        {{ dbt_cdc._debezium_kind(events, batch.database) | indent(8) }} as kind,
         -- never null: Spark would test it before it parses, and parse twice
         case when op = 'r' then 'snapshot'
             else coalesce(split_part(coalesce(id, transaction.id), ':', 1), '') end as xid,
@@ -114,25 +114,34 @@ if(coalesce(key, 'null') = 'null' and ts_us is null, cast(position as string), m
 
 
 {#- What an event is, or an error that says what is wrong with it. -#}
-{% macro _debezium_kind(database=none) -%}
+{% macro _debezium_kind(events, database=none) -%}
     {%- set place = "concat_ws('', 'event at position ', position, ' of topic ', topic)" -%}
+    {%- set mend = ', which has its file, too, where the landing keeps that; correct it (an UPDATE, sent by '
+        ~ 'run_statement), or delete it and land it again; then run again: nothing of this batch is in the log' -%}
     case
+        when position is null
+            then {{ dbt_cdc._raise_bad_record(
+                dbt_cdc._literal('an event in ' ~ events), "'it has no position, as a line that was cut'",
+                'look at select * from ' ~ events ~ ' where position is null' ~ mend
+            ) | indent(8) }}
         when value is null or value = 'null'
             then 'tombstone'
         when unreadable is not null
-            then {{ dbt_cdc._raise_bad_record(place, "'it is not readable JSON'") | indent(8) }}
+            then {{ dbt_cdc._raise_bad_record(
+                place, "'it is not readable JSON'", 'look at its row in ' ~ events ~ mend
+            ) | indent(8) }}
         when status in ('BEGIN', 'END') and not coalesce(id, '') rlike '^[^:]+:[0-9]+\\z'
             then {{ dbt_cdc._raise_bad_record(
                 place, "concat('its transaction id ', coalesce(id, 'NULL'), ' has no LSN')",
-                'read the source with Debezium 2 or later'
+                'read PostgreSQL, no other source, with Debezium 2 or later'
             ) | indent(8) }}
         when status in ('BEGIN', 'END')
             then status
         when source.connector <> 'postgresql'
-            then {{ dbt_cdc._raise_bad_record(
-                place, "concat('it comes from the connector ', source.connector)",
-                'debezium_log reads postgresql'
-            ) | indent(8) }}
+            then raise_error(concat(
+                'CDC 22988: ', {{ place }}, ' comes from the connector ', source.connector,
+                {{ dbt_cdc._literal(dbt_cdc._advice(dbt_cdc._connector_advice())) }}
+            ))
         {%- if database %}
         when {{ dbt_cdc._debezium_database() }} <> {{ dbt_cdc._literal(database) }}
             then {{ dbt_cdc._raise_bad_record(

@@ -10,7 +10,8 @@
             22859, 'rows of the snapshot landed when the log was past it, and it lacks them: ' ~ found | join(', '),
             'land the whole snapshot before what follows it; to have them, write the log anew (dbt run --full-refresh '
             ~ '--select ' ~ batch.log.identifier ~ '), which change tables take in as late commits '
-            ~ '(docs/monitoring.md); to go on without them, give vars: {cdc_give_up_transactions: ["snapshot"]}'
+            ~ '(' ~ dbt_cdc._page('monitoring.md')
+            ~ '); to go on without them, give vars: {cdc_give_up_transactions: ["snapshot"]}'
         ) %}
     {% endif %}
 {% endmacro %}

@@ -8,7 +8,7 @@
     {% set go_on = '; to go on without what is named, give vars: {cdc_give_up_transactions: '
         ~ tojson((late or other)[:5] | map(attribute='tran_id') | list) ~ '}' %}
     {% set anew = 'where they landed late, write the log anew (dbt run --full-refresh --select ' ~ batch.log.identifier
-        ~ ') and take them in as late commits (docs/monitoring.md)' %}
+        ~ ') and take them in as late commits (' ~ dbt_cdc._page('monitoring.md') ~ ')' %}
     {% if late %}
         {% do dbt_cdc.raise_cdc_error(
             22859,

@@ -45,7 +45,7 @@ where not exists (
 {% macro _debezium_check_arguments(connector, types, before_images, placeholder) %}
     {% if connector != 'postgresql' %}
         {% do dbt_cdc.raise_cdc_error(
-            22963, "debezium_log: connector '" ~ connector ~ "' is not supported", "give 'postgresql'"
+            22988, "debezium_log: connector '" ~ connector ~ "' is not supported", dbt_cdc._connector_advice()
         ) %}
     {% endif %}
     {% do dbt_cdc._debezium_later_snapshots_choice() %}

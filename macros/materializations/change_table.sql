@@ -18,13 +18,15 @@
 
     {% set is_capturing = dbt_cdc._is_capturing(window) %}
     {% if is_capturing and dbt_cdc._is_touched(instance, window) %}
-        {% set row_count = dbt_cdc._append_changes(
-            relation, instance, window, dbt_cdc._declared_rows(instance, dbt_cdc._as_written(compiled_code))) %}
+        {% set rows = dbt_cdc._declared_rows(instance, dbt_cdc._as_written(compiled_code)) %}
+        {% set count_rows = dbt_cdc._count_of_window(relation, window) %}
+        {% set rows_before = dbt_cdc._rows_before(window, count_rows) %}
+        {% set row_count = dbt_cdc._append_changes(relation, instance, window, rows, count_rows) %}
         {% do dbt_cdc._tell_lost_values(instance, window) %}
     {% endif %}
     {% do dbt_cdc._note_captured(instance, row_count or 0) if is_capturing %}
 
-    {% do return(dbt_cdc._end_of_model(relation, 'nothing to capture', row_count)) %}
+    {% do return(dbt_cdc._end_of_model(relation, 'nothing to capture', (row_count or 0) - (rows_before or 0))) %}
 {% endmaterialization %}
 
 
@@ -42,18 +44,31 @@
 
 {#- The window's rows into the change table, unless they are there. A backfill spans windows, of which the table may
     have some: it looks at each commit. Gives how many rows of the window are there. -#}
-{% macro _append_changes(relation, instance, window, rows) %}
+{% macro _append_changes(relation, instance, window, rows, count_rows) %}
     {% set encoded = dbt_cdc._with_encodings(instance, window) %}
-    {% set is_later = "`__$start_lsn` > '" ~ window.previous_lsn ~ "'" %}
-    {% set is_there = '`__$start_lsn` = appended.`__$start_lsn`' if window.is_backfill else is_later %}
+    {% set is_there = '`__$start_lsn` = appended.`__$start_lsn`' if window.is_backfill
+        else "`__$start_lsn` > '" ~ window.previous_lsn ~ "'" %}
     {% do return(dbt_cdc._main_write_and_fetch(
         dbt_cdc._insert_once(
             relation, rows, is_there, dbt_cdc._is_first_writer(instance, window),
             dbt_cdc._raise_first_problem(encoded, dbt_cdc._checked_changes(encoded, window))
         ),
-        'select count(*) as row_count from ' ~ relation ~ ' where ' ~ is_later
-        ~ " and `__$start_lsn` <= '" ~ window.to_lsn ~ "'"
+        count_rows
     )[0].row_count) %}
+{% endmacro %}
+
+
+{% macro _count_of_window(relation, window) %}
+    {% do return('select count(*) as row_count from ' ~ relation ~ " where `__$start_lsn` > '" ~ window.previous_lsn
+        ~ "' and `__$start_lsn` <= '" ~ window.to_lsn ~ "'") %}
+{% endmacro %}
+
+
+{#- How many rows of the window are there before this run writes, as a run that died has left them: none where this
+    one has opened the window. A backfill takes in windows before it. -#}
+{% macro _rows_before(window, count_rows) %}
+    {% set is_new = window.get('is_opened_here', false) and not window.get('is_backfill', false) %}
+    {% do return(0 if is_new else dbt_cdc._fetch(count_rows)[0].row_count) %}
 {% endmacro %}
 
 

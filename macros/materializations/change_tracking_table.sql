@@ -20,17 +20,19 @@
         and dbt_cdc._is_touched(tracked, window) %}
         {% do dbt_cdc._check_key_types(tracked, this) if load_cached_relation(this) is not none %}
         {% set is_later = 'sys_change_version > ' ~ window.versions.base %}
+        {% set count_rows = 'select count(*) as row_count from ' ~ relation ~ ' where ' ~ is_later %}
+        {% set rows_before = dbt_cdc._rows_before(window, count_rows) %}
         {% set encoded = dbt_cdc._with_encodings(tracked, window) %}
         {% set row_count = dbt_cdc._main_write_and_fetch(
             dbt_cdc._insert_once(
                 relation, dbt_cdc._as_written(compiled_code), is_later, false,
                 dbt_cdc._raise_first_problem(encoded, dbt_cdc._checked_events(encoded, window))),
-            'select count(*) as row_count from ' ~ relation ~ ' where ' ~ is_later
+            count_rows
         )[0].row_count %}
     {% endif %}
     {% do dbt_cdc._note_captured(tracked, row_count or 0) if is_capturing %}
 
-    {% do return(dbt_cdc._end_of_model(relation, 'nothing to track', row_count)) %}
+    {% do return(dbt_cdc._end_of_model(relation, 'nothing to track', (row_count or 0) - (rows_before or 0))) %}
 {% endmaterialization %}
 
 

@@ -74,7 +74,8 @@
         {% endif %}
         {% do dbt_cdc.raise_cdc_error(
             22874, asked ~ 'asks for what is not available',
-            advice ~ '; DDL is followed without it, and new columns by a second instance (docs/instances.md)') %}
+            advice ~ '; DDL is followed without it, and new columns by a second instance ('
+            ~ dbt_cdc._page('instances.md') ~ ')') %}
     {% endif %}
 {% endmacro %}
 

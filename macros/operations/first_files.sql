@@ -78,12 +78,16 @@
 select event.*, file_name
 from (
     select
+        value as line,
         {{ dbt_cdc._landed_event() | indent(8) }} as event,
         _metadata.file_name as file_name
     from text.{{ dbt_cdc._column(folder) }}
 )
+-- a line that was cut stops the run and names its file; an empty one is passed over
+where if(event.position is null and line <> '', raise_error(concat(
+    file_name, ' has a line that is no event: ', left(line, 200))), event is not null)
 {{ '{%' }} if is_incremental() {{ '%}' }}
-where file_name > (select coalesce(max(file_name), '') from {{ '{{ this }}' }})
+and file_name > (select coalesce(max(file_name), '') from {{ '{{ this }}' }})
 {{ '{%' }} endif {{ '%}' }}
 {%- endmacro %}
 

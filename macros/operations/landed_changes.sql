@@ -13,7 +13,7 @@
     {% set folder = landed.rstrip('/') or '/' %}
     {% do dbt_cdc._check_landed_lines(folder) %}
     {% set relation = '(select event.* from (select ' ~ dbt_cdc._landed_event() ~ ' as event from text.'
-        ~ dbt_cdc._column(folder) ~ '))' %}
+        ~ dbt_cdc._column(folder) ~ ') where event is not null)' %}
     {% do return({'kind': 'folder', 'name': folder, 'relation': relation}) %}
 {% endmacro %}
 
@@ -54,14 +54,16 @@ from_json(
 {#- Each line is an event with its position, and its value a text. -#}
 {% macro _check_landed_lines(folder) %}
     {% set wrong = dbt_cdc._fetch(
-        'select left(value, 200) as line from text.' ~ dbt_cdc._column(folder) ~ ' where '
-        ~ dbt_cdc._landed_event() ~ '.position is null or value rlike '
+        'select left(value, 200) as line, _metadata.file_name as file_name from text.' ~ dbt_cdc._column(folder)
+        ~ ' where '
+        ~ dbt_cdc._landed_event() ~ ".position is null and value <> '' or value rlike "
         ~ dbt_cdc._literal('[{,]\\s*"(key|value|headers)"\\s*:\\s*[{\\[]') ~ ' limit 1'
     ) %}
     {% for row in wrong %}
         {% do dbt_cdc.raise_cdc_error(
-            22859, 'a line in ' ~ folder ~ ' is no event with a position, and key, value and headers as texts: ' ~ row.line,
-            'docs/log.md (Landing the events) shows how a line is to be'
+            22859, 'a line in ' ~ folder ~ '/' ~ row.file_name
+            ~ ' is no event with a position, and key, value and headers as texts: ' ~ row.line,
+            dbt_cdc._page('log.md') ~ ' (Landing the events) shows how a line is to be'
         ) %}
     {% endfor %}
 {% endmacro %}
@@ -109,7 +111,7 @@ with {{ dbt_cdc._debezium_envelopes(place.relation, {'position': none}, {}) }},
 kinds as (
     select
         *,
-        {{ dbt_cdc._debezium_kind() | indent(8) }} as kind
+        {{ dbt_cdc._debezium_kind(place.name) | indent(8) }} as kind
     from envelopes
 ),
 

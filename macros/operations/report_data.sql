@@ -17,13 +17,23 @@
                 tables=dbt_cdc._report_tables(),
                 errors=dbt_cdc._report_errors(errors | int),
                 error_days=dbt_cdc._report_rows(dbt_cdc._report_error_days_sql()),
-                jobs=dbt_cdc._jobs().values() | list,
+                jobs=dbt_cdc._report_jobs(),
                 consumers=dbt_cdc._report_rows(dbt_cdc._report_consumers_sql())
                     if dbt_cdc._has_state('consumer_bookmarks') else [],
             ) %}
         {% endif %}
         {% do log('cdc report: ' ~ tojson(data)) %}
     {% endif %}
+{% endmacro %}
+
+
+{#- The jobs, with the threshold as help_jobs shows it. -#}
+{% macro _report_jobs() %}
+    {% set jobs = [] %}
+    {% for job in dbt_cdc._jobs().values() %}
+        {% do jobs.append(dict(job, threshold=dbt_cdc._shown_threshold(job))) %}
+    {% endfor %}
+    {% do return(jobs) %}
 {% endmacro %}
 
 

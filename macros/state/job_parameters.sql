@@ -61,12 +61,20 @@
     {% for job in jobs.values() %}
         {% set row = {'job_id': job.job_id, 'job_type': job.job_type, 'job_name': dbt_cdc._job_name(job.job_type)} %}
         {% set row = dict(row, **job) %}
-        {% do row.update(threshold=row.threshold ~ ' (default: ' ~ dbt_cdc._rows_of_a_delete(job) ~ ' on Delta)')
-            if job.job_type == 'cleanup' and not job.is_threshold_given %}
+        {% do row.update(threshold=dbt_cdc._shown_threshold(job)) %}
         {% do row.pop('is_threshold_given', none) %}
         {% do rows.append(row) %}
     {% endfor %}
     {% do dbt_cdc._print_rows(rows) %}
+{% endmacro %}
+
+
+{#- What stands for SQL Server's default is said beside it. -#}
+{% macro _shown_threshold(job) %}
+    {% do return(
+        job.threshold if job.job_type != 'cleanup' or job.is_threshold_given
+        else job.threshold ~ ' (default: ' ~ dbt_cdc._rows_of_a_delete(job) ~ ' on Delta)'
+    ) %}
 {% endmacro %}
 
 

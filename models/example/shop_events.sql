@@ -8,6 +8,7 @@
 
 with landed as (
     select
+        value as line,
         from_json(
             value,
             'position bigint, topic string, key string, value string, headers string'
@@ -25,10 +26,16 @@ select
     event.headers,
     landed_file
 from landed
-{% if is_incremental() %}
-    where
-        not exists (
+-- a line that was cut stops the run and names its file; an empty one is passed over
+where
+    if(
+        event.position is null and line <> '',
+        raise_error(concat(landed_file, ' has a line that is no event: ', left(line, 200))),
+        event is not null
+    )
+    {% if is_incremental() %}
+        and not exists (
             select 1 from {{ this }} as present
             where present.landed_file > '{{ last_file }}'
         )
-{% endif %}
+    {% endif %}

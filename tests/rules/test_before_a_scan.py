@@ -4,6 +4,7 @@ session that is not in UTC, a malformed log."""
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +13,17 @@ from capturing import instance_yaml
 from database import Answer
 from reference.capture import CaptureInstance
 from reference.log import int_to_lsn
-from shop import INSTANCES, NOTES, ORDERS, TRACKED, Shop, first_line, registered, tracked, work
+from shop import (
+    INSTANCES,
+    NOTES,
+    ORDERS,
+    TRACKED,
+    Shop,
+    first_line,
+    registered,
+    tracked,
+    work,
+)
 
 # What is registered of dbo_notes (id int, text string; key id) -> number, part of the text.
 EDITS: list[tuple[dict[str, Any], str, str]] = [
@@ -115,3 +126,18 @@ def test_a_model_too_many(shop: Shop, name: str) -> None:
 @pytest.mark.parametrize("zone", ["UTC", "Etc/UTC", "GMT", "Z", "+00:00", "Etc/GMT"])
 def test_names_of_utc(shop: Shop, zone: str) -> None:
     assert shop.values(("_check_time_zone", zone))[0].strip() == ""
+
+
+@pytest.mark.parametrize(("before", "there", "message"), [(0, 6, "INSERT 6"), (6, 6, "OK")])
+def test_dbt_shows_what_the_run_has_written(
+    shop: Shop, before: int, there: int, message: str
+) -> None:
+    """Not what one that died has left there, of the window that stands open."""
+    asked = r"^select count\(\*\) as row_count from \S*dbo_orders_ct"
+    result = shop.dbt(
+        "run", "--select", "scan_transactions", "dbo_orders_ct",
+        answer={asked: [{"row_count": before}], "^begin.*row_count": [{"row_count": there}]},
+        may_lack=True,
+    )  # fmt: skip
+    said = re.findall(r"OK created \S+ change_table .*\[(.*) in ", result.output)
+    assert said == [message], result.output

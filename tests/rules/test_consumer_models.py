@@ -43,6 +43,15 @@ MISTAKES: dict[str, tuple[str, str, str]] = {
     # model: its text, SQL Server's number, part of the error
     "no_key": (replica(HEAP), "CDC 22938", "has no key"),
     "no_key_history": (versions(HEAP), "CDC 22938", "has no key"),
+    "filtered": (
+        replica(ITEMS_) + "where id > 0", "CDC 22938",
+        "has 'where' in its SQL, so a row whose change it leaves out would stay as it was: say the",
+    ),
+    "filtered_history": (versions(ITEMS_) + "having true", "CDC 22938", "has 'having' in its SQL"),
+    "joined": (
+        replica(ITEMS_) + "inner join t using (id)", "CDC 22938",
+        "config(meta={'may_filter': true})",
+    ),
     "no_net": (feed(f"{HEAP}, 'net'"), "CDC 208", "'dbo_heap' has no net changes"),
     "wrong_mode": (replica(f"{ITEMS_}, 'all'"), "CDC 313", "one change a key"),
     "wrong_history": (versions(f"{ITEMS_}, 'net'"), "CDC 313", "states in between"),
@@ -177,3 +186,21 @@ def test_a_consumer_whose_model_is_gone(shop: Shop) -> None:
     result = shop.operation("reset_consumer", answer, consumer="gone")
     assert result.success, result.output
     assert "its bookmark would go" in result.output
+
+
+OPERATION = "* except (`__$operation`), if(id > 0, `__$operation`, 1) as `__$operation`"
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        replica(ITEMS_, OPERATION),
+        replica(ITEMS_, "*, sha2(Name, 256) as `where`, 'join' as word -- limit"),
+        replica(ITEMS_) + "left outer join names using (id)",
+        replica(ITEMS_, config=", meta={'may_filter': true}") + "where id > 0",
+        "{% set found = dbt_cdc.new_changes('dbo_items') %}" + replica(ITEMS_),
+    ],
+)
+def test_what_leaves_no_change_out_is_taken(shop: Shop, model: str) -> None:
+    """new_changes has conditions of its own; words in texts, names and comments are none."""
+    assert "in its SQL" not in shop.errors({"whole.sql": model})["whole"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -72,3 +73,29 @@ def test_a_log_of_an_older_version(shop: Shop, has: int) -> None:
     assert "CDC 22901: debezium_log: " in message
     assert "dbt run --full-refresh --select late_log" in message
     assert ("balance string); or once all of it is captured" in message) == (has > 1)
+
+
+def test_another_connector(shop: Shop) -> None:
+    """Which one is read, and what to do with another."""
+    model = MODEL.replace("'landed')", "'landed'), connector='mysql'")
+    with shop.with_models({"other_log.sql": model, "kafka.yml": SOURCE}):
+        result = shop.dbt("parse")
+    assert (
+        "CDC 22988: debezium_log: connector 'mysql' is not supported: debezium_log reads "
+        "'postgresql'; of another source write the canonical log in a model of your own, as "
+        "dbt_packages/dbt_cdc/docs/log.md has it"
+    ) in result.output
+
+
+def test_a_statement(shop: Shop) -> None:
+    """It is sent as it is, and what it gives is printed."""
+    update = "update cdc.my_log\nset after_image = '{\"id\": 1}'\nwhere lsn = '0x1'"
+    answer = {f"^{re.escape(update)}$": [{"num_affected_rows": 1}]}
+    result = shop.dbt(
+        "run-operation", "run_statement", "--args", json.dumps({"statement": update}),
+        answer=answer, may_write=["my_log"],
+    )  # fmt: skip
+    assert result.success and "num_affected_rows\n1" in result.output
+    assert "CDC 22963: statement is ' ': give one SQL" in shop.refusal(
+        "run_statement", statement=" "
+    )

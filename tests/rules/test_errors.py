@@ -8,8 +8,9 @@ from collections.abc import Iterator
 
 import pytest
 from harness import PACKAGE
+from shop import Shop
 
-END = " (dbt_cdc/docs/errors.md)"
+END = " (dbt_packages/dbt_cdc/docs/errors.md)"
 SOURCES = {
     path.relative_to(PACKAGE): re.sub(
         r"\{#.*?#\}", "", path.read_text(encoding="utf-8"), flags=re.S
@@ -146,6 +147,13 @@ IN_PARTS = {
     "22123": ("cleanup of ", " failed", "no query reads these rows any more"),
     "22852": ("rows of ", " could not be removed", "their low ends are raised, so no query reads"),
 }  # fmt: skip
+
+
+def test_the_path_at_the_end_is_there(shop: Shop) -> None:
+    """In a project that installs the package; test_example asks the package's own."""
+    (end,) = shop.values(("_error_page",))
+    assert end == END
+    assert (shop.project.folder / END.strip(" ()")).is_file()
 
 
 def test_each_error_of_a_statement_ends_with_what_to_do() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from harness import PACKAGE
 from shop import Shop
 
 KEYS = {
@@ -19,6 +20,12 @@ KEYS = {
 def test_the_key_of_an_event(shop: Shop) -> None:
     calls = [("_key_columns_of_event", key) for key in KEYS]
     assert shop.values(*calls) == list(KEYS.values())
+
+
+def test_the_landing_model_is_that_of_the_page(shop: Shop) -> None:
+    page = (PACKAGE / "docs" / "log.md").read_text(encoding="utf-8")
+    (model,) = shop.values(("_landing_model", "/landing/shop"))
+    assert f"-- models/landed_events.sql\n{model}\n```" in page
 
 
 def node(source_schema: str, source_name: str, name: str, *key: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from reference.log import int_to_lsn
-from shop import HIGH, HIGH_TIME, LOW, ORDERS, Shop, published, registered
+from shop import HIGH, HIGH_TIME, LOW, ORDERS, Shop, jobs, published, registered
 
 CLEANUP = {"job_type": "cleanup"}
 REFUSALS: list[tuple[str, dict[str, Any], str]] = [
@@ -210,6 +210,26 @@ def test_a_cleanup_that_stops_early_says_so(shop: Shop) -> None:
     assert (
         "cleanup: t: stopped after 3 DELETEs; the next cleanup removes the other 1" in result.output
     )
+
+
+@pytest.mark.parametrize("is_job", [True, False])
+def test_a_cleanup_advises_what_it_obeys(shop: Shop, is_job: bool) -> None:
+    """cleanup_change_table waits for no consumer, whatever the variable says."""
+    relation = {"database": None, "schema": shop.project.schema, "identifier": "dbo_notes_ct"}
+    instance = {
+        "capture_instance": "dbo_notes", "low_end": LOW, "new_low_end": HIGH, "relation": relation,
+    }  # fmt: skip
+    late = {"consumer": "late", "instance": "dbo_notes", "last_lsn": LOW}
+    answer: dict[str, Any] = {
+        "^select consumer, lower": [late],
+        "as question, min": [{"question": 0, "lsn": int_to_lsn(0x110)}],
+        r"from \S*cdc_jobs\b": [{**jobs()[0], "job_type": "cleanup"}],
+        r"tran_end_time\s+>=": [{"lsn": HIGH}],
+    }
+    call = ("_hold_for_consumers", [instance], is_job)
+    ((text,),) = shop.values(call, answer=answer)
+    assert ("raise vars: {cdc_consumer_hold_minutes}" in text) == is_job
+    assert (f"give a low_water_mark up to {int_to_lsn(0x110)}, as" in text) != is_job
 
 
 def test_the_retention_of_others_goes_on(shop: Shop) -> None:

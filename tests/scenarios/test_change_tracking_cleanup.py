@@ -22,7 +22,7 @@ ITEMS, NOTES = (
 TABLES = [ITEMS, NOTES]
 FAILED = (
     "CDC 22123: the rows could not be removed: the next cleanup tries again"
-    " (dbt_cdc/docs/errors.md)"
+    " (dbt_packages/dbt_cdc/docs/errors.md)"
 )
 START = datetime(2024, 5, 1, tzinfo=UTC)
 

@@ -20,7 +20,7 @@ from uuid import UUID
 
 import pytest
 from capturing import instance_yaml
-from harness import Project
+from harness import PACKAGE, Project
 from pyspark.sql import Row, SparkSession
 from reference.capture import CaptureInstance
 from reference.debezium import Event, read_log
@@ -32,6 +32,7 @@ pytestmark = pytest.mark.slow
 DATA = data_dir()
 needs_data = pytest.mark.skipif(DATA is None, reason="no real logs: ../shared/data is not there")
 LANDED = "position bigint, topic string, key string, value string, headers string"
+LOG_PAGE = (PACKAGE / "docs" / "log.md").read_text(encoding="utf-8")
 COLUMNS = (
     "lsn", "tran_id", "operation", "record_time", "source_schema", "source_name", "before_image",
     "after_image", "ddl_command", "command_id",
@@ -566,7 +567,10 @@ def test_values_by_schema(make_project, spark):
         ('{"op": "c", "source"', "not readable JSON"),
         ('{"id": 1}', "no Debezium change event"),
         ('{"ts_ms": 1, "v": 2}', "no Debezium change event"),
-        ('{"op": "c", "source": {"connector": "mysql"}}', "connector mysql"),
+        (
+            '{"op": "c", "source": {"connector": "mysql"}}',
+            "CDC 22988: event at position 1 of topic topic comes from the connector mysql: debez",
+        ),
         (
             change("c", "7", 1, 80000, after={"n": 1}).value.replace(
                 "1}", "12345678901234567890.5}"
@@ -576,17 +580,29 @@ def test_values_by_schema(make_project, spark):
     ],
 )
 def test_events_that_can_not_be_read(read, value, message):
-    with pytest.raises(Exception, match="CDC 22859") as error:
+    with pytest.raises(Exception, match=r"CDC 22(859|988)") as error:
         read(arrive([Event(0, "topic", None, value), status("END", "7", 90000, 1)]))
     assert message in str(error.value)
 
 
+def test_a_line_that_was_cut(read, spark, tmp_path):
+    """The landing model stops at it; landed otherwise it has no position, and stops the log."""
+    row = replace(change("r", "snapshot", 1, 70000, after={"n": 1}), position=None, value=None)
+    text = r"CDC 22859: .* an event in \S+: it has no position, .* where position is null, which"
+    with pytest.raises(Exception, match=text):
+        read([row, *arrive([status("END", "7", 90000, 1)])])
+    line = json.dumps({"position": 1, "topic": "t", "key": "k", "value": "{}", "headers": None})
+    model = re.findall(r"-- models/landed_events.sql\n.*?\n(select.*?)\{%", LOG_PAGE, re.S)[0]
+    query = model.replace("/landing/shop", str(tmp_path))
+    (tmp_path / "whole").write_text(f"{line}\n\n", encoding="utf-8")
+    assert [row.position for row in spark.sql(query).collect()] == [1]
+    (tmp_path / "cut").write_text(line[:50], encoding="utf-8")
+    with pytest.raises(Exception, match="cut has a line that is no event: " + line[:50]):
+        spark.sql(query).collect()
+
+
 def test_arguments_are_checked(make_project):
     wrong = {
-        "connector": (
-            "connector='oracle'",
-            "not supported: give 'postgresql' (dbt_cdc",
-        ),
         "encoding": ("types={'public.t': {'a': 'money'}}", "one of decimal(p,s), decimal"),
         "tables": (
             "types={'t': {'a': 'date'}}",

@@ -119,7 +119,7 @@ def test_a_failed_scan_leaves_its_error(story: Capture) -> None:
     assert (error.start_lsn, error.begin_lsn) == (int_to_lsn(13), int_to_lsn(21))
     assert error.sequence_value == int_to_lsn(32)
     assert error.error_message.startswith("CDC 22859: bad log record of table dbo.notes")
-    assert error.error_message.endswith("then run again (dbt_cdc/docs/errors.md)")
+    assert error.error_message.endswith("then run again (dbt_packages/dbt_cdc/docs/errors.md)")
 
 
 @pytest.mark.soak

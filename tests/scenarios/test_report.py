@@ -25,7 +25,8 @@ JOBS = [
     {"job_type": "capture", "maxtrans": 500, "maxscans": 10, "continuous": True,
      "pollinginterval": 5, "retention": 0, "threshold": 0},
     {"job_type": "cleanup", "maxtrans": 0, "maxscans": 0, "continuous": False,
-     "pollinginterval": 0, "retention": 4320, "threshold": 5000},
+     "pollinginterval": 0, "retention": 4320,
+     "threshold": "5000 (default: 10000000 on Delta)"},
 ]  # fmt: skip
 
 
@@ -160,7 +161,7 @@ def test_one_scan_is_a_dot_in_each_plot(report: ModuleType) -> None:
         "dbo_t0 1,234,567 5.4 MB 12 2026-06-29 12:00:00",
         "There are no errors on record.",
         "capture 500 10 yes 5 s – –",
-        "cleanup – – – – 4,320 minutes 5,000 rows",
+        "cleanup – – – – 4,320 minutes 5000 (default: 10000000 on Delta)",
     ):
         assert " ".join(fact.split()) in text, fact
 

@@ -91,5 +91,5 @@ select
     command_id as `__$command_id`
 from typed
 where if(is_misfit, raise_error(concat(
-    'CDC 22859: bad log record of table dbo.orders, lsn ', lsn, ' (dbt_cdc/docs/errors.md)'
-)), row_operation < 3 or mask_1 <> 0)
+    'CDC 22859: bad log record of table dbo.orders, lsn ', lsn,
+    ' (dbt_packages/dbt_cdc/docs/errors.md)')), row_operation < 3 or mask_1 <> 0)
