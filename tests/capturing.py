@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -110,6 +111,12 @@ class Capture:
         """The instance's change table, in the order of changes."""
         rows = self.sql(f"select * from {{schema}}.{instance.capture_instance.lower()}_ct")
         return sorted((change_row(row, instance) for row in rows), key=lambda row: row.order)
+
+    def make_wrappers(self) -> None:
+        """The functions by time, by the scripts that generate_wrapper_function prints."""
+        printed = self.project.ok("run-operation", "generate_wrapper_function").output
+        for script in re.findall(r"^create function (fn_.*?);$", printed, re.M | re.S):
+            self.project.spark.sql(f"create or replace function {self.schema}.{script}")
 
     def call(self, function: str, *args: str | None) -> list[Row]:
         """The rows of a persistent table function."""

@@ -17,7 +17,7 @@
         {% do dbt_cdc._begin_anew(window.versions.emptied) %}
         {% do dbt_cdc._publish_tracking_versions(
             window.to_lsn,
-            window.versions.published if var('cdc_sql_scripting', true) else none,
+            window.versions.published,
             dbt_cdc._tracking_of(read) if not window.versions.emptied else none,
             dbt_cdc._tracked_tables().values() | map(attribute='key') | list) %}
     {% endif %}

@@ -39,9 +39,9 @@ where not exists (select 1 from {{ target }} where {{ is_there }})
 
 
 {#- Replaces a view of what is published, unless another run has brought it further: a condition on its
-    rows. Without scripting, or the view, there is no such guard. -#}
+    rows. Without the view there is no such guard. -#}
 {% macro _unless_overtaken(view, is_further, replace) -%}
-    {%- if load_cached_relation(view) is none or not var('cdc_sql_scripting', true) -%}
+    {%- if load_cached_relation(view) is none -%}
 {{ replace }}
     {%- else -%}
 begin

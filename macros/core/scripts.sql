@@ -1,24 +1,16 @@
-{#- Statements that are sent as one script; without scripting (var cdc_sql_scripting) each by itself. -#}
+{#- Statements that are sent as one script. -#}
 
-{#- The rows of `query` after `write`: in one statement, or without scripting in two. -#}
+{#- The rows of `query` after `write`, in one statement. -#}
 {% macro _write_and_fetch(write, query) %}
-    {% if not var('cdc_sql_scripting', true) %}
-        {% do run_query(write) %}
-        {% do return(dbt_cdc._fetch(query)) %}
-    {% endif %}
     {% do return(dbt_cdc._fetch(dbt_cdc._script(write, query))) %}
 {% endmacro %}
 
 
 {#- The same as the main statement of a model. -#}
 {% macro _main_write_and_fetch(write, query) %}
-    {% set is_script = var('cdc_sql_scripting', true) %}
-    {% call statement('main', fetch_result=is_script) -%}
-        {{ dbt_cdc._script(write, query) if is_script else write }}
+    {% call statement('main', fetch_result=true) -%}
+        {{ dbt_cdc._script(write, query) }}
     {%- endcall %}
-    {% if not is_script %}
-        {% do return(dbt_cdc._fetch(query)) %}
-    {% endif %}
     {% do return(dbt_cdc._dictionaries(load_result('main').table)) %}
 {% endmacro %}
 
@@ -31,15 +23,11 @@ end
 {%- endmacro %}
 
 
-{#- Several statements: as one, or without scripting each by itself. Those that are `repeatable` are tried
-    again, all of them, where other runs have raced one. -#}
+{#- Several statements as one. Those that are `repeatable` are tried again, all of them, where other runs have raced
+    one. -#}
 {% macro _run_all(statements, is_repeatable=false) %}
     {% set all = statements | join(';\n') %}
-    {% if not var('cdc_sql_scripting', true) %}
-        {% for statement in statements %}
-            {% do run_query(statement) %}
-        {% endfor %}
-    {% elif is_repeatable %}
+    {% if is_repeatable %}
         {% do dbt_cdc._write_twice(all) %}
     {% else %}
         {% do run_query('begin\n' ~ all ~ ';\nend') %}
@@ -63,7 +51,6 @@ end
 {#- A statement on a table in which models of several threads write each its own rows: Delta lets one at a time
     through, so the others try again until it is their turn. -#}
 {% macro _in_turn(statement) -%}
-    {%- if var('cdc_sql_scripting', true) -%}
 begin
     declare attempt int default 0;
     declare is_done boolean default false;
@@ -81,15 +68,11 @@ begin
         end;
     end while;
 end
-    {%- else -%}
-{{ statement }}
-    {%- endif -%}
 {%- endmacro %}
 
 
-{#- A script that runs `handler` where `statements` fail; without scripting, `statements` alone. -#}
+{#- A script that runs `handler` where `statements` fail. -#}
 {% macro _on_failure(statements, handler) -%}
-    {%- if var('cdc_sql_scripting', true) -%}
 begin
     declare exit handler for sqlexception
     begin
@@ -97,7 +80,4 @@ begin
     end;
     {{ dbt_cdc._indent(statements, 4) }};
 end
-    {%- else -%}
-{{ statements }}
-    {%- endif -%}
 {%- endmacro %}

@@ -61,12 +61,9 @@ if(contains(text, '\\u'), regexp_extract_all(text,
 
 
 {#- True for rows that `condition` takes, or the error that stops the scan; why a record is bad, `_problems`
-    tells then. Without scripting nothing asks it, so the error names the column. -#}
+    tells then. -#}
 {% macro _checked(instance, condition) -%}
 if(is_misfit, raise_error(concat(
     {{ dbt_cdc._literal('CDC 22859: bad log record of table ' ~ instance.table ~ ', lsn ') }}, lsn,
-    {%- if not var('cdc_sql_scripting', true) %}
-    ', column ', {{ dbt_cdc._indent(dbt_cdc._misfit(instance), 4) }},
-    {%- endif %}
     {{ dbt_cdc._literal(dbt_cdc._error_page()) }})), {{ condition }})
 {%- endmacro %}

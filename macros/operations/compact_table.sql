@@ -40,13 +40,9 @@
         {% do run_query('set spark.databricks.delta.optimize.' ~ name ~ '=' ~ size) %}
     {% endfor %}
     {% set optimize = 'optimize ' ~ relation %}
-    {% if var('cdc_sql_scripting', true) %}
-        {% set outcome = dbt_cdc._fetch(dbt_cdc._on_failure(
-            'execute immediate ' ~ dbt_cdc._literal(optimize) ~ ";\nselect 'done' as outcome",
-            "select 'failed' as outcome"))[0].outcome %}
-    {% else %}
-        {% do run_query(optimize) %}
-    {% endif %}
+    {% set outcome = dbt_cdc._fetch(dbt_cdc._on_failure(
+        'execute immediate ' ~ dbt_cdc._literal(optimize) ~ ";\nselect 'done' as outcome",
+        "select 'failed' as outcome"))[0].outcome %}
     {% for name in sizes %}
         {% do run_query('reset spark.databricks.delta.optimize.' ~ name) %}
     {% endfor %}

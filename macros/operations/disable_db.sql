@@ -93,10 +93,6 @@
 {#- Whether it is gone. -#}
 {% macro _drop_object(kind, name) %}
     {% set drop = 'drop ' ~ kind ~ ' if exists ' ~ name %}
-    {% if not var('cdc_sql_scripting', true) %}
-        {% do run_query(drop) %}
-        {% do return(true) %}
-    {% endif %}
     {% do return(dbt_cdc._fetch(dbt_cdc._on_failure(
         drop ~ ";\nselect 'done' as outcome", "select 'failed' as outcome"))[0].outcome == 'done') %}
 {% endmacro %}

@@ -126,10 +126,6 @@
     they can still be read: then they stay, and this is 'readable'. -#}
 {% macro _delete_rows(relation, condition, readable=none) %}
     {% set delete = 'delete from ' ~ relation ~ ' where ' ~ condition %}
-    {% if not var('cdc_sql_scripting', true) %}
-        {% do run_query(delete) %}
-        {% do return('done') %}
-    {% endif %}
     {% set attempt = dbt_cdc._delete_unless_readable(delete, readable) if readable
         else delete ~ ";\nselect 'done' as outcome" %}
     {% do return(dbt_cdc._fetch(dbt_cdc._on_failure(

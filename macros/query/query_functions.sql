@@ -5,9 +5,7 @@
     {% set statements = {} %}
     {% for kind in ['all', 'net'] if kind == 'all' or instance.supports_net_changes %}
         {% do statements.update({
-            dbt_cdc._query_name(kind, instance): dbt_cdc._query_function_sql(kind, instance),
-            dbt_cdc._wrapper_name(kind, instance): dbt_cdc._wrapper_function_sql(kind, instance),
-        }) %}
+            dbt_cdc._query_name(kind, instance): dbt_cdc._query_function_sql(kind, instance)}) %}
     {% endfor %}
     {% do return(statements) %}
 {% endmacro %}
@@ -15,11 +13,6 @@
 
 {% macro _query_name(kind, instance) %}
     {% do return('fn_cdc_get_' ~ kind ~ '_changes_' ~ dbt_cdc._object_name(instance.name)) %}
-{% endmacro %}
-
-
-{% macro _wrapper_name(kind, instance) %}
-    {% do return('fn_' ~ kind ~ '_changes_' ~ dbt_cdc._object_name(instance.name)) %}
 {% endmacro %}
 
 
@@ -59,58 +52,3 @@
     {% endfor %}
     {% do return(calls) %}
 {% endmacro %}
-
-
-{#- A function by time finds its commits when it runs: it reads the whole change table. `is_closed`: whether
-    its window includes end_time; none makes that a parameter. -#}
-{% macro _wrapper_function_sql(kind, instance, columns=none, flags=[], is_closed=none) -%}
-    {%- set window = dbt_cdc._function_window(kind, instance) -%}
-    {%- set captured = instance.columns | map(attribute='name') | list -%}
-    {%- set columns = columns or captured -%}
-    {%- set given = dbt_cdc._parameters(['row_filter_option'], captured, dbt_cdc._wrapper_name(kind, instance)) -%}
-    {%- do window.update(
-        by_time=true, start_time='start_time', end_time='end_time',
-        is_closed='closed_high_end_point' if is_closed is none else is_closed | lower,
-        from_lsn="'" ~ dbt_cdc._zero_lsn() ~ "'",
-        to_lsn="'0x" ~ 'F' * 20 ~ "'", option_sql='lower(trim(' ~ given.row_filter_option ~ '))',
-        listed_columns=columns, flagged_columns=flags
-    ) -%}
-    {%- do window.update(commits=dbt_cdc._published_commits_of_times(window)) -%}
-    (
-        start_time timestamp default null,
-        end_time timestamp default null,
-        row_filter_option string default 'all'
-        {%- if is_closed is none %},
-        closed_high_end_point boolean default true
-        {%- endif %}
-    )
-    returns table (
-        {%- if kind == 'all' %}
-        `__CDC_STARTLSN` string,
-        `__CDC_SEQVAL` string,
-        {%- endif %}
-        {%- for column in columns %}
-        {{ dbt_cdc._column(column) }} {{ dbt_cdc._expression_type(
-            instance.columns[dbt_cdc._find_ordinal(instance.columns, column) - 1].data_type) }},
-        {%- endfor %}
-        `__CDC_OPERATION` string
-        {%- for column in flags %},
-        {{ dbt_cdc._column(column ~ '_uflag') }} boolean
-        {%- endfor %}
-    )
-    return
-    {{ dbt_cdc._wrapper_sql(kind, window) }}
-{%- endmacro %}
-
-
-{% macro _published_commits_of_times(window) -%}
-    select mapping.start_lsn
-    from {{ dbt_cdc._state_relation('lsn_time_mapping') }} as mapping
-    inner join {{ dbt_cdc._validity_intervals() }} as intervals
-        on
-            lower(intervals.capture_instance) = {{ dbt_cdc._literal(window.capture_instance | lower) }}
-            and mapping.start_lsn >= intervals.low_end
-            and mapping.start_lsn <= intervals.high_end
-    where
-        {{ dbt_cdc._indent(dbt_cdc._is_in_times(window), 4) }}
-{%- endmacro %}

@@ -54,6 +54,7 @@ def story(make_project: Callable[..., Project]) -> Capture:
     capture.project.write("models/late.yml", instance_yaml([LATE]))
     capture.land(transaction(2))
     capture.run()
+    capture.make_wrappers()
     return capture
 
 

@@ -132,9 +132,6 @@ class Shop:
         self.commit("clients", None, {"id": 1, "name": "Eve"})
         self.project.ok("parse")
 
-    def cdc_sql_scripting(self) -> None:
-        self.customer(11)
-
 
 @pytest.mark.slow
 def test_every_setting_and_variable_does_what_the_page_says(

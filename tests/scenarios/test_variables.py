@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from consuming import CONSUMERS, consumed, expected
 from harness import Project
-from statements import recorded
 from steps import PLAIN
 from story import Story
 
@@ -16,20 +14,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def story(make_project: Callable[..., Project]) -> Story:
-    """A project without scripts, as Spark before 4.0 wants it."""
-    return Story(make_project, vars={**PLAIN, "cdc_sql_scripting": False}, models=CONSUMERS)
-
-
-def test_plain_statements_without_scripts(story: Story) -> None:
-    for _ in range(2):
-        story.land_both()
-        with recorded() as statements:
-            story.capture.run()
-        assert not [sql for sql in statements if sql.lower().startswith("begin")]
-        story.check()
-        for name in (file.removesuffix(".sql") for file in CONSUMERS):
-            rows = [row.asDict() for row in story.capture.project.table(name).collect()]
-            assert consumed(name, rows) == expected(name, story, story.published()), name
+    return Story(make_project, vars=PLAIN)
 
 
 def test_cdc_monitoring_days(story: Story) -> None:
