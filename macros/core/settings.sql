@@ -11,6 +11,14 @@
 {% endmacro %}
 
 
+{#- What advice to set a variable says of the place: dbt shows the macros of a model what is below the name of the
+    model's own project or package, and nothing else of such scopes. -#}
+{% macro _directly_below_vars() %}
+    {% do return(', directly below vars: (the models of the project and of dbt_cdc read it, and what stands below the name '
+        ~ 'of one of them the other does not see)') %}
+{% endmacro %}
+
+
 {#- A model of the project, also where a model of this package refers to it. -#}
 {% macro _ref_of_project(name) %}
     {% set is_ours = model is defined and model.get('package_name') == 'dbt_cdc' %}

@@ -35,7 +35,7 @@
         {% do dbt_cdc.raise_cdc_error(
             22981, kind ~ " '" ~ name ~ "' of model " ~ model_name
             ~ ' is not listed among those that are published together',
-            'add it in dbt_project.yml: ' ~ dbt_cdc._listing_line(variable, name)
+            'add it in dbt_project.yml: ' ~ dbt_cdc._listing_line(variable, name) ~ dbt_cdc._directly_below_vars()
         ) %}
     {% endfor %}
     {% for name in listed if name not in names %}

@@ -12,7 +12,7 @@
     {% endif %}
     {% do dbt_cdc.raise_cdc_error(
         22901, 'no log to capture from',
-        "set vars: {cdc_log_model: <model>} or {cdc_log_source: [<source>, <table>]}"
+        'set vars: {cdc_log_model: <model>} or {cdc_log_source: [<source>, <table>]}' ~ dbt_cdc._directly_below_vars()
     ) %}
 {% endmacro %}
 

@@ -21,6 +21,10 @@
         {% set rows = dbt_cdc._declared_rows(instance, dbt_cdc._as_written(compiled_code)) %}
         {% set count_rows = dbt_cdc._count_of_window(relation, window) %}
         {% set rows_before = dbt_cdc._rows_before(window, count_rows) %}
+        {% do dbt_cdc._log_line(
+            model.name ~ ' has rows of the open window already; SQL around change_table() that was edited meanwhile '
+            ~ 'counts from the next window on'
+        ) if rows_before and dbt_cdc._is_edited(model) %}
         {% set row_count = dbt_cdc._append_changes(relation, instance, window, rows, count_rows) %}
         {% do dbt_cdc._tell_lost_values(instance, window) %}
     {% endif %}
@@ -73,7 +77,7 @@
 
 
 {#- The rows of the model's SQL, in the order of the change table's columns. What is around change_table() may
-    leave rows out, not columns. -#}
+    leave rows out and mask values; it gives the same columns. -#}
 {% macro _declared_rows(instance, rows) %}
     {% if not dbt_cdc._is_edited(model) %}
         {% do return(rows) %}
@@ -84,7 +88,7 @@
         {% do dbt_cdc.raise_cdc_error(
             22942, 'the SQL of model ' ~ model.name ~ ' gives the columns ' ~ found | join(', ')
             ~ ' where its YAML declares ' ~ wanted | join(', '),
-            'put a filter around change_table(), which leaves its columns as they are'
+            'put a filter or a mask around change_table() that gives the same columns'
         ) %}
     {% endif %}
     {% do return('select ' ~ dbt_cdc._quoted(wanted) | join(', ') ~ ' from (\n' ~ rows ~ '\n)') %}

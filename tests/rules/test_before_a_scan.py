@@ -141,3 +141,35 @@ def test_dbt_shows_what_the_run_has_written(
     )  # fmt: skip
     said = re.findall(r"OK created \S+ change_table .*\[(.*) in ", result.output)
     assert said == [message], result.output
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "select * from ({{ dbt_cdc.change_table() }}) where id > 0",
+        "select * except (text), sha2(text, 256) as text from ({{ dbt_cdc.change_table() }})",
+    ],
+    ids=["filter", "mask"],
+)
+@pytest.mark.parametrize("rows", [0, 6])
+def test_an_edit_beside_rows_of_the_open_window_is_said(shop: Shop, body: str, rows: int) -> None:
+    """They stay as they are."""
+    path = shop.project.folder / "models" / "dbo_notes_ct.sql"
+    text = path.read_text(encoding="utf-8")
+    names = ["__$start_lsn", "__$end_lsn", "__$seqval", "__$operation", "__$update_mask", "id",
+             "text", "__$command_id"]  # fmt: skip
+    path.write_text(body, encoding="utf-8")
+    try:
+        result = shop.dbt(
+            "run", "--select", "scan_transactions", "dbo_notes_ct",
+            answer={
+                "^describe query": [{"col_name": name} for name in names],
+                "row_count": [{"row_count": rows}],
+            },
+            may_lack=True,
+        )  # fmt: skip
+    finally:
+        path.write_text(text, encoding="utf-8")
+    said = "dbo_notes_ct has rows of the open window already; SQL around change_table() that was"
+    assert "OK created sql change_table" in result.output, result.output
+    assert (said in result.output) == bool(rows)

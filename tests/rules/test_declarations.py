@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 import yaml
+from capturing import instance_yaml
 from database import standing_in
 from harness import PACKAGE, DbtResult, Project
+from reference.capture import CaptureInstance
 from statements import is_write
 
 INT = {"id": "int"}
@@ -185,3 +187,17 @@ def test_a_model_depends_on_what_is_listed(make_project: Callable[..., Project])
     assert found["all_of_one"] == {"one_ct"}
     assert found["all_of_none"] == set()
     assert found["across"] == {"one_ct", "two_ct"}
+
+
+@pytest.mark.parametrize("scope", ["shop", "dbt_cdc"])
+def test_a_variable_below_a_name(make_project: Callable[..., Project], scope: str) -> None:
+    """One of the two, the project's models and the package's, does not see it, and says so."""
+    project = make_project(
+        models={"raw_log.sql": "select 1 as lsn", "dbo_t_ct.sql": "{{ dbt_cdc.change_table() }}",
+                "t.yml": instance_yaml([CaptureInstance("dbo", "t", "dbo_t", (("id", "int"),))])},
+        vars={scope: {"cdc_log_model": "raw_log"}},
+    )  # fmt: skip
+    with standing_in({}, may_lack=True):
+        result = project.dbt("compile")
+    assert "CDC 22901: no log to capture from: set vars: {cdc_log_model" in result.output
+    assert "directly below vars: (the models of the project and of dbt_cdc" in result.output

@@ -587,7 +587,7 @@ def test_events_that_can_not_be_read(read, value, message):
 
 def test_a_line_that_was_cut(read, spark, tmp_path):
     """The landing model stops at it; landed otherwise it has no position, and stops the log."""
-    row = replace(change("r", "snapshot", 1, 70000, after={"n": 1}), position=None, value=None)
+    row = replace(change("c", "7", 1, 80000, after={"n": 1}), position=None, value=None)
     text = r"CDC 22859: .* an event in \S+: it has no position, .* where position is null, which"
     with pytest.raises(Exception, match=text):
         read([row, *arrive([status("END", "7", 90000, 1)])])
