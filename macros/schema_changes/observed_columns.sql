@@ -1,111 +1,113 @@
 {#- Columns and tables that turn up in the log without a DDL record, in logs of sources whose DDL leaves none. -#}
 
-{#- Part of the on-run-end hook: each new column is reported once, with the LSN of its first record, and each table that
-    nobody captures. The columns of a table's first window, and the tables of the first one, are taken as known. Of a
-    large window the last transaction is looked at for columns, and 10,000 records at most: one that stays is found by
-    a later run. -#}
+{#- Part of the on-run-end hook: a column of images that no instance of the table captures is said once, with the LSN of
+    its first record, and so is a table that nobody captures. The tables of the first window are taken as known. -#}
 {% macro _report_new_columns(window) %}
-    {% if var('cdc_report_new_columns', true) and dbt_cdc._capture_instances() %}
+    {% if var('cdc_report_new_columns', true) and dbt_cdc._capture_instances() and window.touched_tables %}
         {% set new = dbt_cdc._fetch(dbt_cdc._new_columns_sql(window)) %}
-        {% set tables = [] %}
-        {% for row in new if not row.column_name %}
-            {% do tables.append(row.source_schema ~ '.' ~ row.source_name) %}
+        {% set tables, columns, rows = [], {}, [] %}
+        {% for row in dbt_cdc._with_first_lsns(new, window) %}
+            {% set table = row.source_schema ~ '.' ~ row.source_name %}
+            {% do rows.append('(' ~ dbt_cdc._literals([
+                row.source_schema, row.source_name, row.column_name, row.first_lsn]) ~ ')') %}
+            {% if row.column_name %}
+                {% do columns.setdefault(table, []).append("'" ~ row.column_name ~ "' since LSN " ~ row.first_lsn) %}
+            {% elif dbt_cdc._uncaptured([dbt_cdc._source_of(row)]) %}
+                {% do tables.append(table) %}
+            {% endif %}
         {% endfor %}
         {% do dbt_cdc._log_line(
             'in the log for the first time and not captured: ' ~ dbt_cdc._some(tables, 'tables')
             ~ '; dbt run-operation enable_table adds one, also where it is a captured table that was renamed: its '
             ~ 'instance ends with the old name'
         ) if tables and window.previous_lsn != dbt_cdc._zero_lsn() %}
-        {% for row in new if row.column_name and not row.is_first and not dbt_cdc._is_captured_column(row) %}
-            {% set first_lsn = dbt_cdc._fetch(
-                'select min(lsn) as lsn from ' ~ window.log ~ " where lsn between '" ~ window.floor_lsn
-                ~ "' and '" ~ window.to_lsn ~ "' and "
-                ~ dbt_cdc._is_of_table(row.source_schema, row.source_name)
-                ~ ' and array_contains(json_object_keys(after_image), '
-                ~ dbt_cdc._literal(row.column_name) ~ ')'
-            )[0].lsn %}
-            {% do row.update(first_lsn=first_lsn or row.first_lsn) %}
+        {% for table, names in columns.items() %}
             {% do dbt_cdc._log_line(
-                'table ' ~ row.source_schema ~ '.' ~ row.source_name ~ " has a new column '"
-                ~ row.column_name ~ "' since LSN " ~ row.first_lsn ~ ', and no instance captures it; '
-                ~ 'a second instance can (dbt run-operation enable_table)'
+                'table ' ~ table ~ ' has columns that no instance captures: ' ~ dbt_cdc._some(names, 'columns')
+                ~ '; a second instance can (dbt run-operation enable_table)'
             ) %}
         {% endfor %}
-        {% if new %}
-            {% set rows = [] %}
-            {% for row in new %}
-                {% do rows.append('(' ~ dbt_cdc._literals([
-                    row.source_schema, row.source_name, row.column_name, row.first_lsn]) ~ ')') %}
-            {% endfor %}
-            {% do run_query(
-                'insert into ' ~ dbt_cdc._state_relation('observed_columns') ~ ' values '
-                ~ rows | join(', ')
-            ) %}
-        {% endif %}
+        {% do run_query(
+            'insert into ' ~ dbt_cdc._state_relation('observed_columns') ~ ' values ' ~ rows | join(', ')
+        ) if rows %}
     {% endif %}
 {% endmacro %}
 
 
+{#- What is not known yet, a table by itself as a column without a name. All images of the window are asked for their
+    keys; few of these lists differ, so that what comes after costs nothing. -#}
 {% macro _new_columns_sql(window) -%}
-    {%- set observed = dbt_cdc._state_relation('observed_columns') -%}
-    {%- set others = dbt_cdc._uncaptured(window.touched_tables) -%}
-    select fields.*, coalesce(array_max(observed.names), '') = '' as is_first
-    from (
-        select
-            source_table.source_schema,
-            source_table.source_name,
-            column_name,
-            min(lsn) as first_lsn
-        from (
-            select lsn, source_table, explode(json_object_keys(after_image)) as column_name
-            from (
-                select
-                    lsn,
-                    after_image,
-                    named_struct('source_schema', source_schema, 'source_name', source_name)
-                        as source_table
-                from {{ window.log }}
-                where
-                    lsn >= '{{ window.floor_lsn if window.transactions <= 1000 else window.last_begin_lsn }}'
-                    and lsn <= '{{ window.to_lsn }}'
-                    and operation in ('INSERT', 'UPDATE')
-                    and after_image is not null
-                limit 10000
-            )
-            where array_contains({{ dbt_cdc._indent(dbt_cdc._captured_tables_sql(), 12) }}, source_table)
-        )
-        group by source_table, column_name
-        {%- if others %}
-        -- a table by itself, as a column without a name
-        union all
-        select col1, col2, '', '{{ window.to_lsn }}'
+    {%- set captured, tables, known = dbt_cdc._captured_names(window.touched_tables), [], [] -%}
+    {%- for table, names in captured.items() -%}
+        {%- do tables.append(table | join('.')) -%}
+        {%- do known.append('(' ~ dbt_cdc._literals(table | list) ~ ', array(' ~ dbt_cdc._literals(names) ~ '))') -%}
+    {%- endfor -%}
+    with found as (
+        select col1 as source_schema, col2 as source_name, '' as column_name
         from values
-            {%- for table in others %}
+            {%- for table in window.touched_tables %}
             ({{ dbt_cdc._literals([table.source_schema, table.source_name]) }}){{ ',' if not loop.last }}
             {%- endfor %}
+        {%- if known %}
+        union all
+        select source_schema, source_name, explode(array_except(names, col3))
+        from (
+            select distinct source_schema, source_name, json_object_keys(after_image) as names
+            from {{ window.log }}
+            where lsn >= '{{ window.floor_lsn }}' and lsn <= '{{ window.to_lsn }}'
+                and operation in ('INSERT', 'UPDATE')
+                and source_schema || '.' || source_name in ({{ dbt_cdc._literals(tables) }})
+        )
+        inner join values
+            {{ known | join(',\n            ') }}
+            on col1 = source_schema and col2 = source_name
         {%- endif %}
-    ) as fields
-    left join (
-        select source_schema, source_name, collect_set(column_name) as names
-        from {{ observed }}
-        group by source_schema, source_name
-    ) as observed
-        on fields.source_schema = observed.source_schema and fields.source_name = observed.source_name
-    where
-        observed.names is null
-        or fields.column_name <> '' and not array_contains(observed.names, fields.column_name)
+    )
+
+    select distinct source_schema, source_name, column_name
+    from found
+    left anti join {{ dbt_cdc._state_relation('observed_columns') }}
+        using (source_schema, source_name, column_name)
     order by source_schema, source_name, column_name
 {%- endmacro %}
 
 
-{#- Whether an instance captures it, or a DDL record of the table tells of it. -#}
-{% macro _is_captured_column(row) %}
-    {% for instance in dbt_cdc._instances_of([dbt_cdc._source_of(row)])
-        if row.column_name in instance.columns | map(attribute='name')
-        or instance.registered.columns | selectattr('source_type') | list %}
-        {% do return(true) %}
+{#- The same with the LSN of the first record that has the column. -#}
+{% macro _with_first_lsns(new, window) %}
+    {% set columns, rows = [], [] %}
+    {% for row in new %}
+        {% do columns.append('(' ~ dbt_cdc._literals(row.values() | list) ~ ')') if row.column_name %}
+        {% do rows.append(dict(row, first_lsn=window.to_lsn)) if not row.column_name %}
     {% endfor %}
-    {% do return(false) %}
+    {% do return(rows + (dbt_cdc._fetch(dbt_cdc._first_lsns_sql(columns, window)) if columns else [])) %}
+{% endmacro %}
+
+
+{% macro _first_lsns_sql(columns, window) -%}
+    select source_schema, source_name, col3 as column_name, min(lsn) as first_lsn
+    from {{ window.log }}
+    inner join values
+        {{ columns | join(',\n        ') }}
+        on col1 = source_schema and col2 = source_name and array_contains(json_object_keys(after_image), col3)
+    where lsn >= '{{ window.floor_lsn }}' and lsn <= '{{ window.to_lsn }}' and operation in ('INSERT', 'UPDATE')
+    group by source_schema, source_name, col3
+    order by source_schema, source_name, col3
+{%- endmacro %}
+
+
+{#- The columns that the instances of a table capture, by (schema, name), without tables of which a DDL record tells
+    the columns. -#}
+{% macro _captured_names(tables) %}
+    {% set captured, told = {}, [] %}
+    {% for instance in dbt_cdc._instances_of(tables) %}
+        {% set table = (instance.source_schema, instance.source_name) %}
+        {% do captured.setdefault(table, []).extend(instance.columns | map(attribute='name')) %}
+        {% do told.append(table) if instance.registered.columns | selectattr('source_type') | list %}
+    {% endfor %}
+    {% for table in told %}
+        {% do captured.pop(table, none) %}
+    {% endfor %}
+    {% do return(captured) %}
 {% endmacro %}
 
 

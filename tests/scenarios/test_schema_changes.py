@@ -23,7 +23,7 @@ from harness import PACKAGE, DbtResult, Project
 from reference.capture import CaptureInstance, capture
 from reference.log import UTC, LogRecord, int_to_lsn, lsn_to_int
 from reference.schema_changes import captured_since, low_end, schema_changes
-from statements import dying_at
+from statements import dying_at, recorded
 
 pytestmark = pytest.mark.slow
 START = datetime(2026, 7, 1, 12, tzinfo=UTC)
@@ -333,10 +333,44 @@ def test_g23_the_history_of_each_instance(story: Story) -> None:
 
 
 def test_a_column_without_ddl_is_reported_once(story: Story) -> None:
-    line = f"table dbo.notes has a new column 'lang' since LSN {story.seen['lang']}"
+    columns = f"'lang' since LSN {story.seen['lang']}"
+    line = f"table dbo.notes has columns that no instance captures: {columns};"
     assert line in story.seen["types_run"]
     assert "'region'" not in story.seen["types_run"]  # a DDL record told of it
-    assert "has a new column" not in story.seen["truncated_run"]
+    assert "no instance captures" not in story.seen["truncated_run"]
+
+
+def test_every_column_that_nobody_captures_is_reported_once(
+    make_project: Callable[..., Project],
+) -> None:
+    """From the first window on, in any batch, by one statement."""
+    second = replace(NOTES, capture_instance="notes2", columns=(("id", "int"), ("a", "int")))
+    other = replace(NOTES, source_name="others", capture_instance="dbo_others")
+    target = Capture(make_project, [NOTES, second, other], vars={"cdc_report_new_columns": True})
+    log = Log()
+
+    def said(*rows: dict[str, Any]) -> list[str]:
+        """A transaction for each row; what the run says of columns."""
+        for row in rows:
+            log.commit(("INSERT", "notes", {"id": 1, "text": "x", "a": 2, **row}))
+        log.land(target)
+        with recorded() as sent:
+            found = target.run().output
+        assert len([sql for sql in sent if "with found as" in sql]) == 1
+        return re.findall("cdc: table (.* has columns that no instance captures: .*);", found)
+
+    log.commit(("INSERT", "others", {"id": 1}))
+    first = int_to_lsn(lsn_to_int(log.end) + 2)
+    start = "dbo.notes has columns that no instance captures: "
+    assert said({"it's": 1, "b": 1}, {"b": 2}) == [
+        f"{start}'b' since LSN {first}, 'it's' since LSN {first}"
+    ]
+    assert said({"b": 1, "it's": 2}) == []
+    rows: list[dict[str, Any]] = [{} for _ in range(1200)]
+    rows[600] = {"c": 1}
+    place = int_to_lsn(lsn_to_int(log.end) + 3 * 600 + 2)
+    assert said(*rows) == [f"{start}'c' since LSN {place}"]
+    assert said({"c": 2, "b": 1}) == []
 
 
 def test_a_table_that_nobody_captures_is_reported_once(story: Story) -> None:
