@@ -9,10 +9,11 @@
             none if consumer.makes_table else relation, present) %}
         {% do dbt_cdc._check_added_columns(consumer, columns, added) %}
         {% do dbt_cdc._consumer_key(consumer, columns) %}
+        {% set rows = dbt_cdc['_' ~ consumer.kind ~ '_rows'](columns, changes, consumer) %}
+        {% do get_assert_columns_equivalent(rows) if (config.get('contract') or {}).enforced %}
     {% endif %}
     {% if consumer.makes_table %}
-        {% do dbt_cdc._run_unpadded(dbt_cdc._create_as_sql(
-            relation, columns, dbt_cdc['_' ~ consumer.kind ~ '_rows'](columns, changes, consumer)), consumer) %}
+        {% do dbt_cdc._run_unpadded(dbt_cdc._create_as_sql(relation, columns, rows), consumer) %}
     {% elif consumer.has_news %}
         {% do dbt_cdc._follow_columns(relation, columns.values() | list + added, present) %}
         {% set merge = dbt_cdc['_' ~ consumer.kind ~ '_merge'](relation, columns, changes, consumer) %}

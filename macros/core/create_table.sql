@@ -7,6 +7,7 @@
         {%- endfor %}
     )
     using {{ dbt_cdc._file_format() }}
+    {{ comment_clause() if window_column }}
     {%- set properties = dbt_cdc._model_properties(
         columns, {'delta.dataSkippingStatsColumns': dbt_cdc._column(window_column)}
     ) if window_column else dbt_cdc._table_properties(columns) %}

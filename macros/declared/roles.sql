@@ -20,3 +20,15 @@
     {% endif %}
     {% do return(gating) %}
 {% endmacro %}
+
+
+{#- The model's own grants; where it has some, dbt takes away all others but that of the role. -#}
+{% macro _grants_with_role(instance) %}
+    {% set grants = dict(config.get('grants') or {}) %}
+    {% if grants and instance.role_name and dbt_cdc._role_gating() == 'grant' %}
+        {% set readers = grants.get('select') or [] %}
+        {% set readers = [readers] if readers is string else readers | list %}
+        {% do grants.update(select=readers + ([instance.role_name] if instance.role_name not in readers else [])) %}
+    {% endif %}
+    {% do return(grants) %}
+{% endmacro %}

@@ -9,7 +9,8 @@
 
     {{ run_hooks(pre_hooks) }}
 
-    {% if load_cached_relation(this) is none %}
+    {% set existing = load_cached_relation(this) %}
+    {% if existing is none %}
         {% call statement('create') -%}
             {{ dbt_cdc._create_once(dbt_cdc._create_table_sql(
                 relation, dbt_cdc._change_table_columns(instance), '__$start_lsn')) }}
@@ -30,7 +31,9 @@
     {% endif %}
     {% do dbt_cdc._note_captured(instance, row_count or 0) if is_capturing %}
 
-    {% do return(dbt_cdc._end_of_model(relation, 'nothing to capture', (row_count or 0) - (rows_before or 0))) %}
+    {% do return(dbt_cdc._end_of_model(
+        relation, 'nothing to capture', (row_count or 0) - (rows_before or 0), existing, existing is none,
+        dbt_cdc._grants_with_role(instance))) %}
 {% endmaterialization %}
 
 

@@ -8,7 +8,8 @@
 
     {{ run_hooks(pre_hooks) }}
 
-    {% if load_cached_relation(this) is none %}
+    {% set existing = load_cached_relation(this) %}
+    {% if existing is none %}
         {% call statement('create') -%}
             {{ dbt_cdc._create_once(dbt_cdc._create_table_sql(
                 relation, dbt_cdc._side_table_columns(tracked), 'sys_change_version')) }}
@@ -18,7 +19,7 @@
     {% set is_capturing = dbt_cdc._is_capturing(window) %}
     {% if is_capturing and tracked.name in window.versions.tables
         and dbt_cdc._is_touched(tracked, window) %}
-        {% do dbt_cdc._check_key_types(tracked, this) if load_cached_relation(this) is not none %}
+        {% do dbt_cdc._check_key_types(tracked, this) if existing is not none %}
         {% set is_later = 'sys_change_version > ' ~ window.versions.base %}
         {% set count_rows = 'select count(*) as row_count from ' ~ relation ~ ' where ' ~ is_later %}
         {% set rows_before = dbt_cdc._rows_before(window, count_rows) %}
@@ -32,7 +33,8 @@
     {% endif %}
     {% do dbt_cdc._note_captured(tracked, row_count or 0) if is_capturing %}
 
-    {% do return(dbt_cdc._end_of_model(relation, 'nothing to track', (row_count or 0) - (rows_before or 0))) %}
+    {% do return(dbt_cdc._end_of_model(
+        relation, 'nothing to track', (row_count or 0) - (rows_before or 0), existing, existing is none)) %}
 {% endmaterialization %}
 
 

@@ -3,6 +3,7 @@
     the new ones; a first run makes the table at once. -#}
 {% materialization history, default %}
     {% set relation = this.incorporate(type='table') %}
+    {% set existing = load_cached_relation(this) %}
     {% set consumer = dbt_cdc._materialized_consumer() %}
 
     {{ run_hooks(pre_hooks) }}
@@ -14,5 +15,6 @@
             {'name': 'valid_from_lsn', 'type': 'string'}, {'name': 'valid_to_lsn', 'type': 'string'},
         ]) %}
 
-    {% do return(dbt_cdc._end_of_model(relation, 'nothing new')) %}
+    {% do return(dbt_cdc._end_of_model(
+        relation, 'nothing new', existing=existing, is_made=consumer.makes_table)) %}
 {% endmaterialization %}
