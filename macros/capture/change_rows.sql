@@ -1,7 +1,8 @@
 {#- The change rows of one instance in one window: the definition of a change table. Each record leaves as
     none, one or two rows. -#}
-{% macro _rows_of_typed(instance, with_untold=false) -%}
+{% macro _rows_of_typed(instance, with_untold=false, checked_after=none) -%}
 {%- set columns = instance.columns -%}
+{%- set checked = dbt_cdc._checked(instance, 'row_operation < 3 or ' ~ dbt_cdc._is_changed(columns)) -%}
 select
     commit_lsn as `__$start_lsn`,
     cast(null as string) as `__$end_lsn`,
@@ -14,7 +15,8 @@ select
     if(row_operation = 2 and operation = 'UPDATE', {{ dbt_cdc._untold_names(columns, '') }}, null) as untold
     {%- endif %}
 from typed
-where {{ dbt_cdc._checked(instance, 'row_operation < 3 or ' ~ dbt_cdc._is_changed(columns)) }}
+where {{ checked if checked_after is none else "if(is_misfit and commit_lsn <= '" ~ checked_after ~ "', false, "
+    ~ checked ~ ')' }}
 {%- endmacro %}
 
 

@@ -15,17 +15,14 @@
 
 {% macro _change_rows(instance, window) -%}
 {%- set instance = dbt_cdc._with_encodings(instance, window) -%}
-{%- set moves = dbt_cdc._may_move_untold(instance, window) -%}
+{%- set read = dbt_cdc._window_of_moves(instance, window) -%}
+{%- if read -%}
+{{ dbt_cdc._changes_of_moves(instance, window, read) }}
+
+{{ dbt_cdc._moved_rows(instance, window, read) }}
+{%- else -%}
 {{ dbt_cdc._checked_changes(instance, window) }}
-{%- if moves %},
-
-changes as (
-    {{ dbt_cdc._indent(dbt_cdc._rows_of_typed(instance, moves), 4) }}
-),
-
-{{ dbt_cdc._moved_rows(instance, window) }}
-{%- else %}
 
 {{ dbt_cdc._rows_of_typed(instance) }}
-{%- endif %}
+{%- endif -%}
 {%- endmacro %}

@@ -1,18 +1,25 @@
 {#- What an update of a key does not tell. Large values that stay as they are are not logged, and PostgreSQL without
     `replica identity full` logs the old row's key alone. The row at the new key takes such values from the row that
-    left the old key, in the window or in the change table. Where neither tells one, it is NULL, and the run says so.
+    left the old key: in the window, in the change table, or else in the log. Where none tells one, it is NULL, and the
+    run says so.
     Such sources check keys row by row: a row leaves a key before another one comes to it. -#}
 
-{#- Whether an update in the window leaves out a value and has a before image, as key changes have. -#}
-{% macro _may_move_untold(instance, window) %}
+{#- Where the rows that left the old keys are looked up: the window to read, that of the instance where the change
+    table has them, else the whole log; none where no value is left out. Cleanup, or a start behind the log's, takes
+    rows from the table. -#}
+{% macro _window_of_moves(instance, window) %}
     {% set asked = dbt_cdc._invocation_cache().setdefault('moves', {}) %}
     {% if instance.name not in asked %}
-        {% do asked.update({instance.name: dbt_cdc._leaves_out_values(instance, window)}) %}
+        {% set wide = dict(window, is_backfill=true, floor_lsn=dbt_cdc._zero_lsn(), previous_lsn=dbt_cdc._zero_lsn()) %}
+        {% set leaves_out = dbt_cdc._leaves_out_values(instance, window) %}
+        {% do asked.update({instance.name: none if not leaves_out
+            else wide if dbt_cdc._fetch(dbt_cdc._lost_values_sql(instance, window)) else window}) %}
     {% endif %}
     {% do return(asked[instance.name]) %}
 {% endmacro %}
 
 
+{#- Whether an update in the window leaves out a value and has a before image, as key changes have. -#}
 {% macro _leaves_out_values(instance, window) %}
     {% if instance.before_image != 'partial' or not instance.index_columns or not dbt_cdc._is_building()
         or not window.to_lsn or not dbt_cdc._is_touched(instance, window) %}
@@ -27,8 +34,8 @@
 
 {#- From `changes`, the window's change rows with `untold`, to their last form. A life is what a key's row is between
     an insert and the delete behind it; the life that begins with a key change goes on with that of the old key. -#}
-{% macro _moved_rows(instance, window) -%}
-{{ dbt_cdc._moved_values(instance, window) }}
+{% macro _moved_rows(instance, window, read) -%}
+{{ dbt_cdc._moved_values(instance, read) }}
 
 select
     {%- for name in dbt_cdc._change_table_columns(instance) %}
@@ -42,6 +49,17 @@ left join found
     on changes.`__$start_lsn` = found.`__$start_lsn`
     and changes.`__$seqval` = found.`__$seqval`
     and changes.`__$operation` = 2
+where changes.`__$start_lsn` > '{{ window.previous_lsn }}'
+{%- endmacro %}
+
+
+{#- The window's change rows with `untold`. What cannot be read stops the scan in the window alone. -#}
+{% macro _changes_of_moves(instance, window, read) -%}
+{{ dbt_cdc._checked_changes(instance, read) }},
+
+changes as (
+    {{ dbt_cdc._indent(dbt_cdc._rows_of_typed(instance, true, window.previous_lsn), 4) }}
+),
 {%- endmacro %}
 
 
@@ -74,10 +92,12 @@ lives as (
     from (
         select {{ names | join(', ') }}, untold
         from changes
+        {%- if not window.is_backfill and load_cached_relation(instance.relation) is not none %}
         union all
         select {{ names | join(', ') }}, null
         from {{ instance.relation }}
         where `__$start_lsn` <= '{{ window.previous_lsn }}'
+        {%- endif %}
     )
     left semi join moved_keys using ({{ key | join(', ') }})
 ),
@@ -133,30 +153,37 @@ found as (
 
 {#- Says which columns stay NULL in rows that moved, since nothing tells what they were. -#}
 {% macro _tell_lost_values(instance, window) %}
-    {% if not dbt_cdc._may_move_untold(instance, window) %}
-        {% do return(none) %}
-    {% endif %}
-    {% set instance = dbt_cdc._with_encodings(instance, window) %}
-    {% set tests = [] %}
-    {% for column in instance.columns %}
-        {% do tests.append('if(' ~ dbt_cdc._found(column, instance) ~ ' is null, ' ~ dbt_cdc._literal(column.name)
-            ~ ', null)') %}
-    {% endfor %}
-    {% for row in dbt_cdc._fetch(
-        dbt_cdc._checked_changes(instance, window) ~ ',\n\nchanges as (\n'
-        ~ dbt_cdc._rows_of_typed(instance, true) ~ '\n),\n\n' ~ dbt_cdc._moved_values(instance, window)
-        ~ '\n\nselect name, count(*) as row_count, min(`__$seqval`) as lsn\nfrom (\n    select `__$seqval`, '
-        ~ 'explode(array_intersect(untold, array(' ~ tests | join(', ') ~ '))) as name\n    from found\n)\n'
-        ~ 'group by name order by name'
-    ) %}
+    {% set read = dbt_cdc._window_of_moves(instance, window) %}
+    {% for row in dbt_cdc._fetch(dbt_cdc._lost_values_sql(instance, window, read)) if read and read.is_backfill %}
         {% do dbt_cdc._log_line(
             "capture instance '" ~ instance.name ~ "': column " ~ row.name ~ ' is NULL in ' ~ row.row_count
-            ~ ' rows that got another key, the first at LSN ' ~ row.lsn ~ ': the log leaves out its value, and the '
-            ~ 'change table no longer has the row of the old key; with replica identity full in the source the log '
-            ~ 'has all values'
+            ~ ' rows that got another key, the first at LSN ' ~ row.lsn ~ ': the log leaves out its value, and has no '
+            ~ 'row of the old key that tells it; with replica identity full in the source the log has all values'
         ) %}
     {% endfor %}
 {% endmacro %}
+
+
+{% macro _lost_values_sql(instance, window, read=none) -%}
+{%- set instance = dbt_cdc._with_encodings(instance, window) -%}
+{%- set names = [] -%}
+{%- for column in instance.columns -%}
+    {%- do names.append(
+        'if(' ~ dbt_cdc._found(column, instance) ~ ' is null, ' ~ dbt_cdc._literal(column.name) ~ ', null)') -%}
+{%- endfor -%}
+{{ dbt_cdc._changes_of_moves(instance, window, read or window) }}
+
+{{ dbt_cdc._moved_values(instance, read or window) }}
+
+select name, count(*) as row_count, min(`__$seqval`) as lsn
+from (
+    select `__$seqval`, explode(array_intersect(untold, array({{ names | join(', ') }}))) as name
+    from found
+    where `__$start_lsn` > '{{ window.previous_lsn }}'
+)
+group by name
+order by name
+{%- endmacro %}
 
 
 {#- A NULL whose bit is 0 is not told. -#}

@@ -118,12 +118,12 @@ def capture(
 
     Raises BadRecord for the first record of these commits that can't be read.
     """
-    start, floor = (lsn_to_int(lsn) if lsn else -1 for lsn in (instance.start_lsn, from_lsn))
+    floor = max(lsn_to_int(lsn) if lsn else -1 for lsn in (from_lsn, instance.start_lsn))
     ceiling = lsn_to_int(to_lsn) if to_lsn else lsn_to_int("0x" + "F" * 20)
     rows = []
     for transaction in transactions(records):
         assert transaction.commit_lsn
-        if not start < lsn_to_int(transaction.commit_lsn) <= ceiling:
+        if lsn_to_int(transaction.commit_lsn) > ceiling:
             continue
         for record in transaction.records:
             source = (record.source_schema, record.source_name)

@@ -90,16 +90,22 @@ def contents(found: list) -> dict[int, Row]:
 
 
 def test_consumers_hold_the_source(make_project: Callable[..., Project]) -> None:
-    """In windows of many transactions and of one, where a row moves more than once in one."""
+    """In windows of many transactions and of one, where a row moves more than once in one; at last
+    behind a cleanup, so that the log alone tells the values."""
     source, target = Source(5), Capture(make_project, [DOCS], models=MODELS)
+    cleaned_lsn = None
     for transactions in (40, 1, 30):
+        if transactions == 30:
+            cleaned_lsn = source.records[-1].lsn
+            target.sql("delete from {schema}.dbo_docs_ct")
         landed = [record for _ in range(transactions) for record in source.transaction()]
         target.land(landed)
         target.run()
-        assert target.changes(DOCS) == capture(source.records, DOCS)
+        assert target.changes(DOCS) == capture(source.records, DOCS, cleaned_lsn)
         assert contents(target.sql("select * from {schema}.now")) == source.rows
         _, *ends = published(target)
-        for low, high in ((ends[0], ends[-1]), (ends[len(ends) // 2], ends[-1])):
+        ends = [end for end in ends if end > (cleaned_lsn or "")]
+        for low, high in ((ends[0], ends[-1]), (ends[len(ends) // 2], ends[-1])) if ends else ():
             before = max(state for state in source.states if state[0] < low)[1]
             net = target.call("fn_cdc_get_net_changes_dbo_docs", low, high, "all with mask")
             assert applied(before, net) == source.rows
