@@ -14,9 +14,8 @@
 {#- What advice to set a variable says of the place: dbt shows the macros of a model what is below the name of the
     model's own project or package, and nothing else of such scopes. -#}
 {% macro _directly_below_vars() %}
-    {% do return(
-        ', directly below vars: (the models of the project and of dbt_cdc read it, and what stands below the name '
-        ~ 'of one of them the other does not see)') %}
+    {% do return(', directly below vars: (the models of the project and of dbt_cdc read it, and what stands below the '
+        ~ 'name of one of them the other does not see)') %}
 {% endmacro %}
 
 

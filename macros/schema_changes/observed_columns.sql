@@ -112,7 +112,8 @@
     {% for instance in dbt_cdc._instances_of(tables) %}
         {% set table = (instance.source_schema, instance.source_name) %}
         {% do captured.setdefault(table, []).extend(instance.columns | map(attribute='name')) %}
-        {% do told.append(table) if instance.registered.columns | selectattr('source_type') | list %}
+        {% do told.append(table)
+            if (instance.registered or {}).get('columns', []) | selectattr('source_type') | list %}
     {% endfor %}
     {% for table in told %}
         {% do captured.pop(table, none) %}
