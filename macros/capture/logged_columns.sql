@@ -17,15 +17,57 @@
         {% set missing = dbt_cdc._unlogged(instance, names) if names else [] %}
         {% set declared = instance.columns | map(attribute='name') | map('lower') | list %}
         {% if missing and names | map('lower') | reject('in', declared) | list %}
-            {% do dbt_cdc.raise_cdc_error(
-                22930, "capture instance '" ~ instance.name ~ "' captures columns that no image of table "
-                ~ instance.table ~ ' has: ' ~ missing | join(', ') ~ '; the images have '
-                ~ names | unique(case_sensitive=true) | sort | join(', '),
-                'name them as the source does, or leave out what it does not have yet'
-            ) %}
+            {% do dbt_cdc._raise_unlogged(
+                instance, missing, names, 'name them as the source does, or leave out what it does not have yet') %}
         {% endif %}
         {% do dbt_cdc._spell_as(instance, names) %}
     {% endfor %}
+{% endmacro %}
+
+
+{#- Stops where images have a column that nobody captures, for the first time, and from there on lack one that an
+    instance captures and the image before had: the source has renamed it. Where there are none before, the instance
+    was made when it had nothing to compare its names with. -#}
+{% macro _check_names_of_window(window) %}
+    {% if var('cdc_report_new_columns', true) and dbt_cdc._capture_instances() and window.touched_tables %}
+        {% set first_lsns = {} %}
+        {% for row in dbt_cdc._new_columns(window) if row.column_name %}
+            {% set table = row.source_schema ~ '.' ~ row.source_name %}
+            {% do first_lsns.update({table: [row.first_lsn, first_lsns.get(table, row.first_lsn)] | min}) %}
+        {% endfor %}
+        {% for instance in dbt_cdc._capture_instances().values()
+            if instance.table in first_lsns and instance.get('registered') %}
+            {% do dbt_cdc._check_names_since(instance, window, first_lsns[instance.table]) %}
+        {% endfor %}
+    {% endif %}
+{% endmacro %}
+
+
+{% macro _check_names_since(instance, window, lsn) %}
+    {% set of_table = 'select * from ' ~ window.log ~ ' where '
+        ~ dbt_cdc._is_of_table(instance.source_schema, instance.source_name) %}
+    {% set names = dbt_cdc._logged_names(
+        [instance], '(' ~ of_table ~ " and lsn between '" ~ lsn ~ "' and '" ~ window.to_lsn ~ "')"
+    ).get(instance.name) %}
+    {% set logged = dbt_cdc._logged_columns(instance.columns) | map(attribute='name') | list %}
+    {% set missing = logged | reject('in', names) | list if names else [] %}
+    {% set before = dbt_cdc._logged_names(
+        [instance], '(' ~ of_table ~ " and lsn < '" ~ lsn ~ "')", 1, is_latest=true
+    ).get(instance.name) if missing %}
+    {% set missing = missing | select('in', before) | list if before else missing %}
+    {% do dbt_cdc._raise_unlogged(
+        instance, missing, names, 'make a second instance with the names that the source has now (dbt run-operation '
+        ~ 'enable_table), or take this one out (disable_table) and capture the table anew'
+    ) if missing %}
+{% endmacro %}
+
+
+{% macro _raise_unlogged(instance, missing, names, way_out) %}
+    {% do dbt_cdc.raise_cdc_error(
+        22930, "capture instance '" ~ instance.name ~ "' captures columns that no image of table " ~ instance.table
+        ~ ' has: ' ~ missing | join(', ') ~ '; the images have '
+        ~ names | unique(case_sensitive=true) | sort | join(', '), way_out
+    ) %}
 {% endmacro %}
 
 
@@ -56,8 +98,8 @@
 {% endmacro %}
 
 
-{#- The names in the images of each instance's table, up to `images` of them, by instance. -#}
-{% macro _logged_names(instances, log, images=none) %}
+{#- The names in the images of each instance's table, up to `images` of them, the latest ones or any, by instance. -#}
+{% macro _logged_names(instances, log, images=none, is_latest=false) %}
     {% set queries, found = [], {} %}
     {% for instance in instances %}
         {% set query -%}
@@ -67,7 +109,7 @@
                 from {{ log }}
                 where {{ dbt_cdc._is_of_table(instance.source_schema, instance.source_name) }}
                     and operation in ('INSERT'{{ ", 'UPDATE', 'DELETE'" if instance.before_image == 'complete' }})
-                {{ 'limit ' ~ images if images }}
+                {{ 'order by lsn desc' if is_latest }} {{ 'limit ' ~ images if images }}
             )
         {%- endset %}
         {% do queries.append(query) %}

@@ -4,9 +4,8 @@
     its first record, and so is a table that nobody captures. The tables of the first window are taken as known. -#}
 {% macro _report_new_columns(window) %}
     {% if var('cdc_report_new_columns', true) and dbt_cdc._capture_instances() and window.touched_tables %}
-        {% set new = dbt_cdc._fetch(dbt_cdc._new_columns_sql(window)) %}
         {% set tables, columns, rows = [], {}, [] %}
-        {% for row in dbt_cdc._with_first_lsns(new, window) %}
+        {% for row in dbt_cdc._new_columns(window) %}
             {% set table = row.source_schema ~ '.' ~ row.source_name %}
             {% do rows.append('(' ~ dbt_cdc._literals([
                 row.source_schema, row.source_name, row.column_name, row.first_lsn]) ~ ')') %}
@@ -31,6 +30,17 @@
             'insert into ' ~ dbt_cdc._state_relation('observed_columns') ~ ' values ' ~ rows | join(', ')
         ) if rows %}
     {% endif %}
+{% endmacro %}
+
+
+{#- Asked once a command: by the scan, which looks for columns that are missing beside new ones, or by the hook. -#}
+{% macro _new_columns(window) %}
+    {% set cache = dbt_cdc._invocation_cache() %}
+    {% if 'new_columns' not in cache %}
+        {% do cache.update(new_columns=dbt_cdc._with_first_lsns(
+            dbt_cdc._fetch(dbt_cdc._new_columns_sql(window)), window)) %}
+    {% endif %}
+    {% do return(cache.new_columns) %}
 {% endmacro %}
 
 

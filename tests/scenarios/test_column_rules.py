@@ -168,3 +168,31 @@ def test_names_are_those_of_the_images(make_project: Callable[..., Project]) -> 
     target.run()
     (net,) = target.sql("select ID, Name from {schema}.dbo_docs_ct where `__$operation` = 4")
     assert tuple(net) == (1, "z")
+
+
+def test_a_column_that_is_renamed(make_project: Callable[..., Project]) -> None:
+    """In a log without DDL: an error, until a second instance captures the new name. A column that
+    was dropped before, and one that comes beside all others, stop nothing."""
+    old = CaptureInstance(
+        "dbo", "docs", "dbo_docs", (("id", "int"), ("name", "string"), ("gone", "int")), ("id",)
+    )
+    new = replace(old, capture_instance="docs_v2", columns=(("id", "int"), ("full_name", "string")))
+    target = Capture(make_project, [old], vars={"cdc_report_new_columns": True})
+    target.land(change(1, None, {"id": 1, "name": "a", "gone": 1}))
+    target.run()
+    target.land(change(2, None, {"id": 2, "name": "b"}))
+    target.run()
+    target.land(change(3, None, {"id": 3, "name": "c", "added": 1}))
+    assert "has columns that no instance captures: 'added'" in target.run().output
+    target.land(change(4, None, {"id": 4, "name": "d", "added": 1}))
+    target.land(change(5, None, {"id": 5, "full_name": "e", "added": 1}))
+    message = target.project.dbt("run").messages["scan_transactions"].message
+    assert (
+        "CDC 22930: capture instance 'dbo_docs' captures columns that no image of table dbo.docs"
+        " has: name; the images have added, full_name, id: make a second instance" in message
+    )
+    target.project.write("models/instances.yml", instance_yaml([old, new]))
+    target.project.write("models/docs_v2_ct.sql", "{{ dbt_cdc.change_table() }}")
+    target.run()
+    rows = target.sql("select id, name from {schema}.dbo_docs_ct order by id")
+    assert [tuple(row) for row in rows][3:] == [(4, "d"), (5, None)]
