@@ -3,7 +3,7 @@
 {% macro _check_keeps_rows(consumer, sql) %}
     {% set own = [sql] %}
     {% for text in consumer.texts %}
-        {% do own.append(own[-1].replace(text, ' ')) %}
+        {% do own.append(own[-1].replace(text, ' __changes__ ')) %}
     {% endfor %}
     {% set found = dbt_cdc._words_that_drop_rows(own[-1]) %}
     {% if found and not (config.get('meta') or {}).get('may_filter') %}
@@ -17,12 +17,20 @@
 {% endmacro %}
 
 
-{#- A left join drops none, nor do `* except (...)` and the condition of an aggregate. -#}
+{#- Words right behind the changes, or in the outermost query: a subquery may ask other tables what it likes. A left
+    join drops none, nor do `* except (...)` and the condition of an aggregate. -#}
 {% macro _words_that_drop_rows(sql) %}
+    {% set words = 'where|having|qualify|join|limit|offset|except|minus|intersect|tablesample|lateral' %}
     {% set plain = modules.re.sub(dbt_cdc._texts_and_names(), ' ', sql) %}
     {% set plain = modules.re.sub(
         '(?i)\\bleft\\s+(outer\\s+)?join\\b|[*]\\s*except\\b|\\bfilter\\s*[(]\\s*where\\b', ' ', plain) %}
     {% set found = modules.re.findall(
-        '(?i)\\b(?:where|having|qualify|join|limit|offset|except|minus|intersect|tablesample|lateral)\\b', plain) %}
+        '(?i)\\b__changes__\\s*[)](?:\\s+as\\s+\\w+|\\s+(?!inner|cross|right|full|' ~ words ~ ')\\w+)?\\s+'
+        ~ '(?:(?:inner|cross|right|full|outer)\\s+)*(' ~ words ~ ')\\b', plain) %}
+    {% set outermost = [plain] %}
+    {% for _ in range(plain.count('(')) %}
+        {% do outermost.append(modules.re.sub('[(][^()]*[)]', ' ', outermost[-1])) %}
+    {% endfor %}
+    {% set found = found + modules.re.findall('(?i)\\b(?:' ~ words ~ ')\\b', outermost[-1]) %}
     {% do return(found | map('lower') | unique | list) %}
 {% endmacro %}

@@ -47,6 +47,11 @@ MISTAKES: dict[str, tuple[str, str, str]] = {
         replica(ITEMS_) + "where id > 0", "CDC 22938",
         "has 'where' in its SQL, so a row whose change it leaves out would stay as it was: say the",
     ),
+    "filtered_inside": (
+        "{{ config(materialized='replica') }}\nwith found as (\n"
+        "    select * from {{ dbt_cdc.new_changes('dbo_items') }} as changes\n    where id > 0\n)\n"
+        "select * from found", "CDC 22938", "has 'where' in its SQL",
+    ),
     "filtered_history": (versions(ITEMS_) + "having true", "CDC 22938", "has 'having' in its SQL"),
     "joined": (
         replica(ITEMS_) + "inner join t using (id)", "CDC 22938",
@@ -197,6 +202,12 @@ OPERATION = "* except (`__$operation`), if(id > 0, `__$operation`, 1) as `__$ope
         replica(ITEMS_, OPERATION),
         replica(ITEMS_, "*, sha2(Name, 256) as `where`, 'join' as word -- limit"),
         replica(ITEMS_) + "left outer join names using (id)",
+        "{{ config(materialized='replica', unique_key='id') }}\n"
+        "with touched as (\n    select id from {{ dbt_cdc.new_changes('dbo_items') }}\n"
+        "    union select id from {{ dbt_cdc.new_changes('dbo_items') }}\n),\n"
+        "names as (select id, name from names where valid_to is null limit 10)\n"
+        "select touched.id, max(name) as name, if(count(names.id) = 0, 1, 4) as `__$operation`\n"
+        "from touched left join names on touched.id = names.id group by touched.id",
         replica(ITEMS_, config=", meta={'may_filter': true}") + "where id > 0",
         "{% set found = dbt_cdc.new_changes('dbo_items') %}" + replica(ITEMS_),
     ],
