@@ -154,7 +154,9 @@ found as (
 {#- Says which columns stay NULL in rows that moved, since nothing tells what they were. -#}
 {% macro _tell_lost_values(instance, window) %}
     {% set read = dbt_cdc._window_of_moves(instance, window) %}
-    {% for row in dbt_cdc._fetch(dbt_cdc._lost_values_sql(instance, window, read)) if read and read.is_backfill %}
+    {% set lost = dbt_cdc._fetch(dbt_cdc._lost_values_sql(instance, window, read))
+        if read and read.is_backfill else [] %}
+    {% for row in lost %}
         {% do dbt_cdc._log_line(
             "capture instance '" ~ instance.name ~ "': column " ~ row.name ~ ' is NULL in ' ~ row.row_count
             ~ ' rows that got another key, the first at LSN ' ~ row.lsn ~ ': the log leaves out its value, and has no '
