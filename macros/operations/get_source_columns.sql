@@ -6,8 +6,8 @@
         {% set rows = [] %}
         {% for column in source.columns %}
             {% do rows.append({
-                'column_id': dbt_cdc._column_meta(column).get('column_id', loop.index), 'column_name': column.name, 'source_type': column.source_type,
-                'data_type': column.data_type,
+                'column_id': dbt_cdc._column_meta(column).get('column_id', loop.index), 'column_name': column.name,
+                'source_type': column.get('source_type'), 'data_type': column.data_type,
             }) %}
         {% endfor %}
         {% do dbt_cdc._print_rows(rows) %}

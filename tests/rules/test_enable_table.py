@@ -385,6 +385,14 @@ def test_columns_of_a_ddl_record(shop: Shop) -> None:
     assert HIGH > LOW
 
 
+def test_columns_that_are_shown(shop: Shop) -> None:
+    """What nothing tells is NULL: the source's type of an image, and a type that is asked for."""
+    images = [seen("id", "BIGINT"), seen("cost", "STRING", **BYTES, is_number=True)]
+    given = {"source_schema": "dbo", "source_name": "notes"}
+    shown = shop.operation("get_source_columns", {"schema_of_variant_agg": images}, **given)
+    assert re.search(r"1 +id +NULL +int\n2 +cost +NULL +NULL\n", shown.output), shown.output
+
+
 INDEXED = [
     {"name": "id", "type": "int", "indexes": {"PK": 1, "u": 2}},
     {"name": "qty", "type": "int", "indexes": {"u": 1}},
