@@ -13,7 +13,7 @@ from furniture import Furniture
 from harness import Project, interpret, is_shared, join_spark, share, start_spark
 from pyspark.sql import SparkSession
 
-LONGEST = 60  # seconds: 20 on an idle machine, and a busy one takes three times as long
+LONGEST = 20  # seconds
 SESSIONS: list[SparkSession] = []
 
 
@@ -80,7 +80,7 @@ def make_project(
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """A test that takes long says so: what is not marked may take a minute, fixtures apart."""
+    """A test that takes long says so: what is not marked may take 20 seconds, fixtures apart."""
     report = yield
     is_marked = item.get_closest_marker("slow") or item.get_closest_marker("soak")
     if report.when == "call" and report.passed and report.duration > LONGEST and not is_marked:
