@@ -47,3 +47,12 @@ def expected(name: str, story: Story, lsn: str) -> list[Any]:
 def consumed(name: str, rows: Iterable[Mapping[str, Any]]) -> list[Any]:
     """The same of its table's rows."""
     return sorted(tuple("" if row[c] is None else row[c] for c in COLUMNS[name]) for row in rows)
+
+
+def valid_at(versions: Iterable[Any], lsn: str) -> list[Any]:
+    """The rows of a history that were there behind the commit at an LSN."""
+    return [
+        row
+        for row in versions
+        if row.valid_from_lsn <= lsn and (row.valid_to_lsn is None or row.valid_to_lsn > lsn)
+    ]

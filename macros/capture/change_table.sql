@@ -17,8 +17,6 @@
 {%- set instance = dbt_cdc._with_encodings(instance, window) -%}
 {%- set read = dbt_cdc._window_of_moves(instance, window) -%}
 {%- if read -%}
-{{ dbt_cdc._changes_of_moves(instance, window, read) }}
-
 {{ dbt_cdc._moved_rows(instance, window, read) }}
 {%- else -%}
 {{ dbt_cdc._checked_changes(instance, window) }}

@@ -13,7 +13,7 @@
         {% set wide = dict(window, is_backfill=true, floor_lsn=dbt_cdc._zero_lsn(), previous_lsn=dbt_cdc._zero_lsn()) %}
         {% set leaves_out = dbt_cdc._leaves_out_values(instance, window) %}
         {% do asked.update({instance.name: none if not leaves_out
-            else wide if dbt_cdc._fetch(dbt_cdc._lost_values_sql(instance, window)) else window}) %}
+            else wide if dbt_cdc._fetch(dbt_cdc._lost_values_sql(instance, window, window)) else window}) %}
     {% endif %}
     {% do return(asked[instance.name]) %}
 {% endmacro %}
@@ -32,10 +32,10 @@
 {% endmacro %}
 
 
-{#- From `changes`, the window's change rows with `untold`, to their last form. A life is what a key's row is between
+{#- The window's change rows with what the old keys' rows tell. A life is what a key's row is between
     an insert and the delete behind it; the life that begins with a key change goes on with that of the old key. -#}
 {% macro _moved_rows(instance, window, read) -%}
-{{ dbt_cdc._moved_values(instance, read) }}
+{{ dbt_cdc._moved_values(instance, window, read) }}
 
 select
     {%- for name in dbt_cdc._change_table_columns(instance) %}
@@ -53,21 +53,18 @@ where changes.`__$start_lsn` > '{{ window.previous_lsn }}'
 {%- endmacro %}
 
 
-{#- The window's change rows with `untold`. What cannot be read stops the scan in the window alone. -#}
-{% macro _changes_of_moves(instance, window, read) -%}
+{#- CTE `found`: of each such insert what is known of each column, NULL where nothing is. `changes` are the change rows
+    of what is read, with `untold`; what cannot be read stops the scan in the window alone. -#}
+{% macro _moved_values(instance, window, read) -%}
+{%- set names = dbt_cdc._quoted(dbt_cdc._change_table_columns(instance).keys()) -%}
+{%- set key = dbt_cdc._quoted(instance.index_columns) -%}
+{%- set columns = instance.columns -%}
 {{ dbt_cdc._checked_changes(instance, read) }},
 
 changes as (
     {{ dbt_cdc._indent(dbt_cdc._rows_of_typed(instance, true, window.previous_lsn), 4) }}
 ),
-{%- endmacro %}
 
-
-{#- CTE `found`: of each such insert what is known of each column, NULL where nothing is. -#}
-{% macro _moved_values(instance, window) -%}
-{%- set names = dbt_cdc._quoted(dbt_cdc._change_table_columns(instance).keys()) -%}
-{%- set key = dbt_cdc._quoted(instance.index_columns) -%}
-{%- set columns = instance.columns -%}
 moves as (
     select `__$start_lsn`, `__$seqval`
     from changes
@@ -92,7 +89,7 @@ lives as (
     from (
         select {{ names | join(', ') }}, untold
         from changes
-        {%- if not window.is_backfill and load_cached_relation(instance.relation) is not none %}
+        {%- if not read.is_backfill and load_cached_relation(instance.relation) is not none %}
         union all
         select {{ names | join(', ') }}, null
         from {{ instance.relation }}
@@ -166,16 +163,14 @@ found as (
 {% endmacro %}
 
 
-{% macro _lost_values_sql(instance, window, read=none) -%}
+{% macro _lost_values_sql(instance, window, read) -%}
 {%- set instance = dbt_cdc._with_encodings(instance, window) -%}
 {%- set names = [] -%}
 {%- for column in instance.columns -%}
     {%- do names.append(
         'if(' ~ dbt_cdc._found(column, instance) ~ ' is null, ' ~ dbt_cdc._literal(column.name) ~ ', null)') -%}
 {%- endfor -%}
-{{ dbt_cdc._changes_of_moves(instance, window, read or window) }}
-
-{{ dbt_cdc._moved_values(instance, read or window) }}
+{{ dbt_cdc._moved_values(instance, window, read) }}
 
 select name, count(*) as row_count, min(`__$seqval`) as lsn
 from (

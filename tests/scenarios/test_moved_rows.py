@@ -10,6 +10,7 @@ from datetime import timedelta
 
 import pytest
 from capturing import Capture
+from consuming import valid_at
 from harness import Project
 from reference.capture import CaptureInstance, capture
 from reference.log import LogRecord, int_to_lsn
@@ -111,11 +112,7 @@ def test_consumers_hold_the_source(make_project: Callable[..., Project]) -> None
             assert applied(before, net) == source.rows
     versions = target.sql("select * from {schema}.then")
     for lsn, expected in source.states:
-        there = [
-            row for row in versions
-            if row.valid_from_lsn <= lsn and (row.valid_to_lsn is None or row.valid_to_lsn > lsn)
-        ]  # fmt: skip
-        assert contents(there) == expected, lsn
+        assert contents(valid_at(versions, lsn)) == expected, lsn
 
 
 def published(target: Capture) -> list[str]:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from asking import rows
 from capturing import Capture, plain_values
+from consuming import valid_at
 from harness import Project
 from pyspark.sql import Row
 from reference.apply import State, apply_net, differences
@@ -61,11 +62,7 @@ def test_a_history_has_every_state(followed: tuple[Capture, PermutedLog, str]) -
     target, log, _ = followed
     versions = target.sql("select * from {schema}.then")
     for lsn, expected in log.states:
-        there = [
-            row for row in versions
-            if row.valid_from_lsn <= lsn and (row.valid_to_lsn is None or row.valid_to_lsn > lsn)
-        ]  # fmt: skip
-        assert contents(there) == expected, lsn
+        assert contents(valid_at(versions, lsn)) == expected, lsn
 
 
 def test_net_changes_of_windows(followed: tuple[Capture, PermutedLog, str]) -> None:
