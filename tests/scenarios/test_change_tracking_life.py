@@ -278,7 +278,7 @@ def test_a_bad_record_and_the_scaffold(make_project: Callable[..., Project]) -> 
         "          primary_key: [key]",
         "      - {name: key, data_type: bigint}",
         "      - {name: price, data_type: 'decimal(38,18)'}",
-        "      - {name: none, data_type: string}",
+        "      - {name: none, data_type: string}  # no value seen",
     ):
         assert line in shown.splitlines()
 

@@ -204,6 +204,7 @@ def test_columns_with_names_of_ours(make_project: Callable[..., Project]) -> Non
     writer.commit(("UPDATE", "routes", row, {**row, "mask_1": 7}))
     target.land(writer.new())
     target.run()
+    target.make_wrappers()
     window = [target.value(f"fn_cdc_get_m{end}") for end in ("in_lsn('dbo_routes')", "ax_lsn()")]
     for kind, option, expected in (
         ("all", "all", [(2, 1, 1), (2, 2, 2), (4, 1, 7)]),
