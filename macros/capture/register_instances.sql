@@ -12,7 +12,7 @@
         {% do dbt_cdc._inherit_ddl_history(new) %}
         {% do dbt_cdc._tell_of_jobs() if not planned.known %}
     {% endif %}
-    {% do dbt_cdc._follow_schema_changes(planned.plans) %}
+    {% do dbt_cdc._follow_schema_changes(planned.plans, window) %}
 {% endmacro %}
 
 

@@ -21,7 +21,7 @@
                 row.capture_instance | lower, dict(row, high_end=none, high_time=none)
             )) %}
         {% endfor %}
-        {% do run_query(dbt_cdc._replace_view_sql(intervals, state.scanned_lsn, state.high_end)) %}
+        {% do run_query(dbt_cdc._replace_view_sql(intervals, state.scanned_lsn, state.high_end, state)) %}
         {% do dbt_cdc._remember(dbt_cdc._validity_intervals()) %}
         {% do dbt_cdc._create_functions(new) if var('cdc_persistent_functions', true)
             else dbt_cdc._grant_to_roles(new) %}
@@ -41,12 +41,17 @@
         {% set last_lsn = [scanned_lsn, state.scanned_lsn, rows[0].high_end or ''] | max %}
         {% set intervals = dbt_cdc._with_times(rows, state, captured) %}
         {% set found = dbt_cdc._write_and_fetch(
-            dbt_cdc._replace_view_sql(intervals, last_lsn, rows[0].high_end), read) %}
+            dbt_cdc._replace_view_sql(intervals, last_lsn, rows[0].high_end, state),
+            dbt_cdc._with_overtaken_sql(read, dbt_cdc._is_further(intervals, last_lsn, rows[0].high_end, state))) %}
+        {% set is_overtaken = found and found[0].is_overtaken %}
+        {% for row in found %}
+            {% do row.pop('is_overtaken') %}
+        {% endfor %}
         {% do dbt_cdc._remember(dbt_cdc._validity_intervals()) %}
         {#- for the consumers that come after it -#}
         {% do dbt_cdc._invocation_cache().update(published_intervals=dict(zip(
             intervals | map(attribute='capture_instance') | map('lower'), intervals))) %}
-        {% if found != rows %}
+        {% if found != rows or is_overtaken %}
             {% do return(dbt_cdc._publish_validity_intervals(
                 scanned_lsn, none, found, captured, attempts - 1)) %}
         {% endif %}
@@ -60,26 +65,44 @@
 
 
 {#- Neither end ever moves back: a run that others have overtaken leaves their view as it is, and reads
-    again what the tables hold. -#}
-{% macro _replace_view_sql(intervals, scanned_lsn, high_end) -%}
-    {%- set is_further -%}
-scanned_lsn > '{{ scanned_lsn }}'
-or high_end > '{{ high_end or '' }}'
-        {%- if intervals %}
-or low_end > {{ dbt_cdc._indent(dbt_cdc._low_end_of(intervals), 4) }}
-        {%- endif %}
-    {%- endset -%}
+    again what is published and what the tables hold. -#}
+{% macro _replace_view_sql(intervals, scanned_lsn, high_end, state) -%}
 {{ dbt_cdc._unless_overtaken(
-    dbt_cdc._validity_intervals(), is_further, dbt_cdc._validity_intervals_sql(intervals, scanned_lsn)) }}
+    dbt_cdc._validity_intervals(), dbt_cdc._is_further(intervals, scanned_lsn, high_end, state),
+    dbt_cdc._validity_intervals_sql(intervals, scanned_lsn)) }}
 {%- endmacro %}
 
 
-{% macro _low_end_of(intervals) -%}
-    {%- set low_ends = {} -%}
+{#- Whether a row of the view is further than these: also an instance that another checkout has published since the
+    `state` was read and that this one does not know. One that ended has a high end of its own. -#}
+{% macro _is_further(intervals, scanned_lsn, high_end, state) -%}
+    {%- set low_ends, high_ends = {}, {} -%}
     {%- for interval in intervals -%}
-        {%- do low_ends.update({interval.capture_instance: dbt_cdc._literal(interval.low_end)}) -%}
+        {%- set name = interval.capture_instance -%}
+        {%- do low_ends.update({name: dbt_cdc._literal(interval.low_end)}) -%}
+        {%- do high_ends.update({name: dbt_cdc._literal(
+            (high_end if interval.end_lsn else interval.high_end) or '')}) -%}
     {%- endfor -%}
-    {{ dbt_cdc._case_of('capture_instance', low_ends) }}
+    {%- set known = (low_ends.keys() | map('lower') | list + state.intervals.keys() | list) | unique | list -%}
+scanned_lsn > '{{ scanned_lsn }}'
+    {%- if low_ends %}
+or high_end > {{ dbt_cdc._indent(dbt_cdc._case_of('capture_instance', high_ends), 4) }}
+or low_end > {{ dbt_cdc._indent(dbt_cdc._case_of('capture_instance', low_ends), 4) }}
+    {%- endif %}
+or high_end is not null {{ 'and lower(capture_instance) not in (' ~ dbt_cdc._literals(known) ~ ')' if known }}
+{%- endmacro %}
+
+
+{#- The rows of a query, each with whether the view is further: then this run has left it as it was. -#}
+{% macro _with_overtaken_sql(read, is_further) -%}
+    select
+        *,
+        (
+            select count(*) > 0 from {{ dbt_cdc._validity_intervals() }}
+            where
+                {{ dbt_cdc._indent(is_further, 16) }}
+        ) as is_overtaken
+    from ({{ dbt_cdc._indent(read, 8) }})
 {%- endmacro %}
 
 

@@ -48,8 +48,10 @@
         {% do new.append(tracked) %}
     {% endfor %}
     {% if new and not state.is_shown %}
-        {% do run_query(dbt_cdc._tracking_versions_sql(
-            state.current_version, state.scanned_lsn, state.min_valid_versions)) %}
+        {#- whatever another first run has made is further -#}
+        {% do run_query(dbt_cdc._unless_overtaken(
+            dbt_cdc._tracking_versions(), 'true', dbt_cdc._tracking_versions_sql(
+                state.current_version, state.scanned_lsn, state.min_valid_versions))) %}
         {% do dbt_cdc._remember(dbt_cdc._tracking_versions()) %}
     {% endif %}
     {% do dbt_cdc._create_tracking_functions(new) if new %}

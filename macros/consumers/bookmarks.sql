@@ -69,6 +69,17 @@
 {% endmacro %}
 
 
+{#- What this command's bookmarks of a consumer say while they are open, as SQL: (consumer, instance, LSN). -#}
+{% macro _open_marks(consumer) %}
+    {% set open = [] %}
+    {% for window in consumer.windows.values() if consumer.is_open and window.bookmark_lsn %}
+        {% do open.append('(' ~ dbt_cdc._literals(
+            [consumer.name, window.instance.name | lower, window.bookmark_lsn]) ~ ')') %}
+    {% endfor %}
+    {% do return(open) %}
+{% endmacro %}
+
+
 {#- `--empty` consumes nothing, yet it may leave a write in the table's history: with that the consumer is where it
     was, or at its beginning (an open_lsn of no digits) where the table has none of its rows any more. -#}
 {% macro _marks_of_empty_run(consumer) %}
@@ -81,6 +92,7 @@
 {% endmacro %}
 
 
+{#- A bookmark that another run has moved meanwhile does not go back. -#}
 {% macro _reopen_sql(table, consumer, marks, version) -%}
     {%- set modes, last_lsns, open_lsns = {}, {}, {} -%}
     {%- for mark in marks -%}
@@ -95,7 +107,9 @@
         last_lsn = {{ dbt_cdc._case_of('lower(capture_instance)', last_lsns) }},
         open_lsn = {{ dbt_cdc._case_of('lower(capture_instance)', open_lsns) }},
         target_version = {{ version }}
-    where {{ dbt_cdc._is_bookmark(consumer, modes) }}
+    where
+        {{ dbt_cdc._indent(dbt_cdc._is_bookmark(consumer, modes), 8) }}
+        and coalesce(last_lsn, '') <= coalesce({{ dbt_cdc._case_of('lower(capture_instance)', last_lsns) }}, '')
 {%- endmacro %}
 
 

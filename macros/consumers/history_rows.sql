@@ -57,7 +57,8 @@ using (
             else array(true, false)
         end) as `__$ends`
     from (
-        {{ dbt_cdc._indent(dbt_cdc._row_versions(columns, changes, consumer, relation), 8) }}
+        {{ dbt_cdc._indent(dbt_cdc._row_versions(
+            columns, dbt_cdc._not_merged_yet(relation, changes, consumer), consumer, relation), 8) }}
     )
     where `__$number` = 1 or `__$operation` <> 1
 ) as changes
@@ -81,4 +82,21 @@ when not matched and not changes.`__$ends` then insert (
     changes.`__$start_lsn`,
     changes.`__$next_lsn`
 )
+{%- endmacro %}
+
+
+{#- The changes behind those that another run has merged since the bookmarks were read: the versions tell up to which
+    LSN, and Delta refuses the second of two MERGEs at once, as both read them. -#}
+{% macro _not_merged_yet(relation, changes, consumer) -%}
+{%- set consumed_lsn = consumer.windows.values() | map(attribute='consumed_lsn') | select | max -%}
+select changes.*
+from (
+    {{ dbt_cdc._indent(changes, 4) }}
+) as changes
+inner join (
+    select coalesce(max(greatest(valid_from_lsn, valid_to_lsn)), '') as last_lsn
+    from {{ relation }} as present
+    where valid_from_lsn > '{{ consumed_lsn }}' or valid_to_lsn > '{{ consumed_lsn }}'
+) as merged
+    on changes.`__$start_lsn` > merged.last_lsn
 {%- endmacro %}

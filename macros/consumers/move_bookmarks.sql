@@ -8,9 +8,8 @@
         {% for name, window in consumer.windows.items() if window.bookmark_lsn %}
             {% do times.update({window.instance.name | lower: dbt_cdc._time_literal(
                 consumer.intervals.get(name, {}).get('high_time'))}) %}
-            {% do open.append('(' ~ dbt_cdc._literals(
-                [consumer.name, window.instance.name | lower, window.bookmark_lsn]) ~ ')') %}
         {% endfor %}
+        {% do open.extend(dbt_cdc._open_marks(consumer)) %}
     {% endfor %}
     {% do run_query(dbt_cdc._in_turn(dbt_cdc._move_bookmarks_sql(times, open))) if open %}
     {% for consumer in consumers %}

@@ -13,11 +13,12 @@
         {% do get_assert_columns_equivalent(rows) if (config.get('contract') or {}).enforced %}
     {% endif %}
     {% if consumer.makes_table %}
-        {% do dbt_cdc._run_unpadded(dbt_cdc._create_as_sql(relation, columns, rows), consumer) %}
+        {% do dbt_cdc._run_unpadded(dbt_cdc._create_as_sql(relation, columns, rows, consumer), consumer) %}
     {% elif consumer.has_news %}
         {% do dbt_cdc._follow_columns(relation, columns.values() | list + added, present) %}
         {% set merge = dbt_cdc['_' ~ consumer.kind ~ '_merge'](relation, columns, changes, consumer) %}
-        {% do dbt_cdc._run_unpadded(dbt_cdc._write_once(merge, changes), consumer) %}
+        {% do dbt_cdc._run_unpadded(
+            dbt_cdc._write_once(dbt_cdc._while_open(consumer, merge), changes), consumer) %}
     {% endif %}
 {% endmacro %}
 
@@ -36,7 +37,7 @@
 
 {#- The table made anew in one commit; where another one is, that stays in its history. With deletion vectors a
     changed row does not rewrite its whole file. -#}
-{% macro _create_as_sql(relation, columns, rows) -%}
+{% macro _create_as_sql(relation, columns, rows, consumer) -%}
     {%- set properties = dbt_cdc._model_properties(columns, {'delta.enableDeletionVectors': 'true'}) -%}
     {%- set create -%}
 create or replace table {{ relation }}
@@ -54,7 +55,24 @@ tblproperties (
 as
 {{ rows }}
     {%- endset -%}
-    {{ dbt_cdc._write_once(create, rows) }}
+    {{ dbt_cdc._write_once(dbt_cdc._while_open(consumer, create), rows) }}
+{%- endmacro %}
+
+
+{#- A write of what the open bookmarks say. One that others have opened further or moved meanwhile is theirs: what
+    this run has read is older than what they write. -#}
+{% macro _while_open(consumer, write) -%}
+    {%- set open = dbt_cdc._open_marks(consumer) if dbt_cdc._is_building() else [] -%}
+    {%- if open -%}
+if exists (
+    select 1 from {{ dbt_cdc._state_relation('consumer_bookmarks') }}
+    where (consumer, lower(capture_instance), open_lsn) in ({{ open | join(', ') }})
+) then
+    {{ dbt_cdc._indent(write, 4) }};
+end if
+    {%- else -%}
+{{ write }}
+    {%- endif -%}
 {%- endmacro %}
 
 

@@ -39,19 +39,32 @@ where not exists (select 1 from {{ target }} where {{ is_there }})
 
 
 {#- Replaces a view of what is published, unless another run has brought it further: a condition on its
-    rows. Without the view there is no such guard. -#}
+    rows. Where this run knows of no view, one of two first runs makes it, and the other finds it. -#}
 {% macro _unless_overtaken(view, is_further, replace) -%}
-    {%- if load_cached_relation(view) is none -%}
-{{ replace }}
-    {%- else -%}
-begin
-    if not exists (
+    {%- set query -%}
         select 1 from {{ view }}
         where
             {{ dbt_cdc._indent(is_further, 12) }}
+    {%- endset -%}
+    {%- set guarded = dbt_cdc._unless_exists(query, replace) -%}
+    {%- if load_cached_relation(view) is none -%}
+begin
+    {{ dbt_cdc._indent(replace.replace('create or replace view', 'create view if not exists', 1), 4) }};
+    {{ dbt_cdc._indent(guarded, 4) }};
+end
+    {%- else -%}
+{{ guarded }}
+    {%- endif -%}
+{%- endmacro %}
+
+
+{#- A write that is not needed any more where a query has a row: others are further. -#}
+{% macro _unless_exists(query, write) -%}
+begin
+    if not exists (
+        {{ dbt_cdc._indent(query, 8) }}
     ) then
-        {{ dbt_cdc._indent(replace, 8) }};
+        {{ dbt_cdc._indent(write, 8) }};
     end if;
 end
-    {%- endif -%}
 {%- endmacro %}

@@ -1,13 +1,13 @@
 {#- Carries the window's DDL into change tables and metadata, before any row of the window is captured.
     Each statement can be repeated: what was done already is not done twice. What an instance cannot
     follow is raised by its own model, so that the others go on. -#}
-{% macro _follow_schema_changes(plans) %}
+{% macro _follow_schema_changes(plans, window) %}
     {% for name, plan in plans.items() if plan.history or plan.problem or plan.is_widened %}
         {% set instance = dbt_cdc._capture_instances()[name] %}
         {% do dbt_cdc._tell_of_outgrown_columns(instance, plan) %}
         {% do dbt_cdc._widen_columns(instance, plan) %}
         {% do dbt_cdc._enter_ddl_history(instance, plan.history) if plan.history %}
-        {% do dbt_cdc._enter_column_types(instance, plan) %}
+        {% do dbt_cdc._enter_column_types(instance, plan, window) %}
         {% do dbt_cdc._enter_instance_state(instance, plan, plans) %}
     {% endfor %}
 {% endmacro %}
@@ -26,14 +26,20 @@
 {% endmacro %}
 
 
-{#- A new instance's table is made with the types that the window leaves. -#}
+{#- A new instance's table is made with the types that the window leaves; one that is there has no rows where a type
+    is no wider one. -#}
 {% macro _widen_columns(instance, plan) %}
-    {% set widened = {} %}
+    {% set widened, is_wider = {}, [] %}
     {% for column in instance.registered.columns
         if plan.columns[column.column_name].type != column.column_type %}
-        {% do widened.update({column.column_name: plan.columns[column.column_name].type}) %}
+        {% set now = plan.columns[column.column_name].type %}
+        {% do widened.update({column.column_name: now}) %}
+        {% do is_wider.append(dbt_cdc._widens_to(column.column_type, now)) %}
     {% endfor %}
-    {% if load_cached_relation(instance.relation) is not none %}
+    {% set present = load_cached_relation(instance.relation) %}
+    {% if present is not none and false in is_wider %}
+        {% do adapter.drop_relation(present) %}
+    {% elif present is not none %}
         {% do dbt_cdc._alter_types(instance.relation, widened) %}
     {% endif %}
     {% if widened %}
@@ -42,7 +48,8 @@
             {% do columns.append(dict(column, data_type=plan.columns[column.name].type)) %}
         {% endfor %}
         {% do instance.update(columns=columns) %}
-        {% do dbt_cdc._create_functions([instance]) if var('cdc_persistent_functions', true) %}
+        {#- those of a new one come with its publication -#}
+        {% do dbt_cdc._create_functions([instance]) if var('cdc_persistent_functions', true) and not plan.is_new %}
     {% endif %}
 {% endmacro %}
 
@@ -82,30 +89,30 @@
 
 
 {#- The types as they are now: of the change table's columns, and of the source's. -#}
-{% macro _enter_column_types(instance, plan) %}
+{% macro _enter_column_types(instance, plan, window) %}
     {% set assignments = [] %}
-    {% for name, key in {'column_type': 'type', 'source_type': 'source_type'}.items() %}
+    {% for name in ['column_type', 'source_type', 'declared_type'] %}
         {% set cases = [] %}
         {% for column in instance.registered.columns %}
-            {% set now = plan.columns[column.column_name][key] %}
+            {% set now = plan.columns[column.column_name]['type' if name == 'column_type' else name] %}
             {% do cases.append('when ' ~ column.column_ordinal ~ ' then ' ~ dbt_cdc._literal(now))
                 if now != column[name] %}
         {% endfor %}
         {% do assignments.append(
             name ~ ' = case column_ordinal ' ~ cases | join(' ') ~ ' else ' ~ name ~ ' end') if cases %}
     {% endfor %}
-    {% do dbt_cdc._update_metadata('captured_columns', instance, assignments) %}
+    {% do dbt_cdc._update_metadata('captured_columns', instance, assignments, window) %}
 {% endmacro %}
 
 
-{#- Sets columns of the rows that a metadata table has of an instance. -#}
-{% macro _update_metadata(table, instance, assignments) %}
-    {% if assignments %}
-        {% do run_query(
-            'update ' ~ dbt_cdc._state_relation(table) ~ ' set ' ~ assignments | join(', ')
-            ~ ' where object_id = ' ~ dbt_cdc._object_id(instance.name ~ '_ct')
-        ) %}
-    {% endif %}
+{#- Sets columns of the rows that a metadata table has of an instance. What a window says of them is older state
+    where others have opened a later one. -#}
+{% macro _update_metadata(table, instance, assignments, window=none) %}
+    {% set update = 'update ' ~ dbt_cdc._state_relation(table) ~ ' set ' ~ assignments | join(', ')
+        ~ ' where object_id = ' ~ dbt_cdc._object_id(instance.name ~ '_ct') %}
+    {% set later = 'select 1 from ' ~ dbt_cdc._state_relation('scan_transactions') ~ " where window_to_lsn > '"
+        ~ window.to_lsn ~ "'" if window %}
+    {% do run_query(dbt_cdc._unless_exists(later, update) if window else update) if assignments %}
 {% endmacro %}
 
 

@@ -26,21 +26,23 @@
         {% if plan.is_dropped is not none and plan.is_dropped != instance.registered.has_drop_pending %}
             {% do assignments.append('has_drop_pending = ' ~ plan.is_dropped | lower) %}
         {% endif %}
-        {% do dbt_cdc._update_metadata('change_tables', instance, assignments) %}
+        {% do dbt_cdc._update_metadata('change_tables', instance, assignments, window) %}
     {% endfor %}
 {% endmacro %}
 
 
 {#- An instance without a model misses this window and so ends before it. One that is not published yet can come
-    back: it has no end to keep. -#}
+    back: it has no end to keep. Nor does one end that another checkout has published this window with. -#}
 {% macro _end_abandoned_instances(window) %}
     {% set gone = window.abandoned | select('in', window.published) | reject('in', window.ended) | list %}
     {% if gone %}
-        {% do run_query(
+        {% do run_query(dbt_cdc._unless_exists(
+            'select 1 from ' ~ dbt_cdc._state_relation('lsn_time_mapping')
+            ~ " where start_lsn >= '" ~ window.to_lsn ~ "'",
             'update ' ~ dbt_cdc._state_relation('change_tables') ~ " set end_lsn = '"
             ~ dbt_cdc.increment_lsn(window.previous_lsn) ~ "' where end_lsn is null"
             ~ ' and lower(capture_instance) in (' ~ dbt_cdc._literals(gone) ~ ')'
-        ) %}
+        )) %}
     {% endif %}
 {% endmacro %}
 

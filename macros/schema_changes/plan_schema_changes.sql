@@ -12,7 +12,8 @@
         'sees_log_start': not is_published and not registered.lost_lsn} %}
     {% for column in registered.columns %}
         {% do plan.columns.update({column.column_name: {
-            'type': column.column_type, 'source_type': column.source_type if is_published else none
+            'type': column.column_type, 'source_type': column.source_type if is_published else none,
+            'declared_type': column.get('declared_type')
         }}) %}
     {% endfor %}
     {% for change in changes
@@ -40,12 +41,17 @@
 {% endmacro %}
 
 
-{#- A log without DDL does not tell that a type has changed: then the YAML does. -#}
+{#- A log without DDL does not tell that a type has changed: then the YAML does. A new instance has the type to which
+    its YAML was corrected. -#}
 {% macro _widen_as_given(instance, plan) %}
-    {% for column in instance.columns or [] if column.given_type
-        and dbt_cdc._widens_to(plan.columns[column.name].type, column.given_type) %}
-        {% do plan.columns[column.name].update(type=column.given_type) %}
-        {% do plan.update(is_widened=true) %}
+    {% for column in instance.columns or [] if column.given_type %}
+        {% set planned = plan.columns[column.name] %}
+        {% set is_corrected = plan.is_new and column.given_type != planned.declared_type %}
+        {% if is_corrected or dbt_cdc._widens_to(planned.type, column.given_type) %}
+            {% do planned.update(type=column.given_type) %}
+            {% do planned.update(declared_type=column.given_type) if is_corrected %}
+            {% do plan.update(is_widened=true) %}
+        {% endif %}
     {% endfor %}
 {% endmacro %}
 

@@ -50,7 +50,8 @@
 
 
 {#- An instance is fixed when it is made; only its types follow the source, and its YAML may say the old
-    or the new ones, or wider ones where the log has no DDL that tells them. What is not published can begin anew. -#}
+    or the new ones, or wider ones where the log has no DDL that tells them. Until it has captured a row and is
+    published, its types are those of its YAML: a first bad record tells that one is wrong. -#}
 {% macro _check_unedited(instance, registered, is_published=true) %}
     {% set given, fixed, is_same, is_same_type = [], [], [], [] %}
     {% for column in instance.columns %}
@@ -72,7 +73,7 @@
     {% endfor %}
     {% set edits = [] %}
     {% if given | length != fixed | length or false in is_same
-        or false in is_same_type %}
+        or false in is_same_type and (is_published or dbt_cdc._has_rows(instance.relation)) %}
         {% do edits.append((22930, 'columns', fixed, given)) %}
     {% elif instance.index_columns | map('lower') | list != registered.index_columns | map('lower') | list %}
         {% do edits.append((22983, 'index_columns', registered.index_columns, instance.index_columns)) %}
@@ -91,6 +92,12 @@
                 else dbt_cdc._begin_anew_advice(registered))
         ) %}
     {% endfor %}
+{% endmacro %}
+
+
+{% macro _has_rows(relation) %}
+    {% do return(load_cached_relation(relation) is not none
+        and dbt_cdc._fetch('select 1 from ' ~ relation ~ ' limit 1') | length > 0) %}
 {% endmacro %}
 
 

@@ -238,7 +238,8 @@ def test_changes_follow_each_other(shop: Shop) -> None:
         change("0x6", columns=listed(k="decimal(30,0)")),
     ]
     (plan,) = plans(shop, (registered(("k", "int", "int")), changes))
-    assert plan["columns"] == {"k": {"type": "decimal(20,0)", "source_type": "text"}}
+    k = {"type": "decimal(20,0)", "source_type": "text", "declared_type": None}
+    assert plan["columns"] == {"k": k}
     assert (plan["emptied_lsn"], plan["emptied_by"]) == ("0x2", "truncated")
     assert plan["emptied_place"] == "0x2"
     assert [(c["commit_lsn"], c["is_update"]) for c in plan["history"]] == [
