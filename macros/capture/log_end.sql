@@ -15,16 +15,6 @@
 {% endmacro %}
 
 
-{% macro _check_time_zone(time_zone) %}
-    {% if time_zone not in ['UTC', 'Etc/UTC', 'GMT', 'Z', '+00:00', 'Etc/GMT'] %}
-        {% do dbt_cdc.raise_cdc_error(
-            22859, "the session's time zone is " ~ time_zone,
-            "set spark.sql.session.timeZone: 'UTC' in the profile: times are UTC"
-        ) %}
-    {% endif %}
-{% endmacro %}
-
-
 {#- How many transactions this run takes in at most, where it is told so: by variables, as sp_cdc_scan by its
     parameters, or by the agent, which obeys the capture job. -#}
 {% macro _most_commits_of_run() %}

@@ -26,9 +26,10 @@
     {% set plans, new = {}, [] %}
     {% for name, instance in dbt_cdc._capture_instances().items() %}
         {% if name in known %}
-            {% do dbt_cdc._check_unedited(instance, known[name]) %}
+            {% do dbt_cdc._check_unedited(instance, known[name], name in window.published) %}
             {% do dbt_cdc._take_registered(instance, known[name]) %}
             {% do plans.update({name: dbt_cdc._plan_in_window(instance, window, changes)}) %}
+            {% do dbt_cdc._check_capture_from(instance, plans[name], window) %}
             {% do plans[name].update(problem=dbt_cdc._problem_of_values(instance, plans[name], window))
                 if not plans[name].problem %}
         {% else %}
@@ -63,6 +64,27 @@
         if dbt_cdc._instance_window(instance, window).is_backfill else changes %}
     {% do return(dbt_cdc._plan_schema_changes(
         instance, instance.registered, seen, is_published=instance.name | lower in window.published)) %}
+{% endmacro %}
+
+
+{#- Where an instance begins is fixed when it is entered, also where its YAML says something else before its first
+    publication. What a publication that died has lost of it (`emptied_lsn`) is no edit. -#}
+{% macro _check_capture_from(instance, plan, window) %}
+    {% set registered = instance.registered %}
+    {% if plan.is_new and instance.capture_from == 'log_start' and registered.lost_lsn
+        and registered.lost_lsn != plan.emptied_lsn %}
+        {% do dbt_cdc.raise_cdc_error(
+            22963, "capture instance '" ~ instance.name ~ "' was entered with capture_from: now and begins at "
+            ~ registered.start_lsn ~ ', its YAML says log_start by now',
+            'take the edit back, or ' ~ dbt_cdc._begin_anew_advice(registered)
+        ) %}
+    {% elif plan.is_new and instance.capture_from == 'now' and not registered.lost_lsn
+        and window.previous_lsn != dbt_cdc._zero_lsn() %}
+        {% do dbt_cdc._log_line(
+            'capture instance ' ~ instance.name ~ " begins at the log's start, as when it was entered; to begin at "
+            ~ "this window, as its YAML says, " ~ dbt_cdc._begin_anew_advice(registered)
+        ) %}
+    {% endif %}
 {% endmacro %}
 
 

@@ -7,9 +7,11 @@
     {% set text = time | string | trim %}
     {% set pattern = '^\\d{4}-\\d{2}-\\d{2}([T ]\\d{2}:\\d{2}(:\\d{2}(\\.\\d{1,9})?(Z|[+-]\\d{2}:\\d{2})?)?)?$' %}
     {% if modules.re.match(pattern, text) %}
-        {% set value = dbt_cdc._fetch(
-            "select cast(try_cast('" ~ text ~ "' as timestamp) as string) as time"
-        )[0].time %}
+        {% set found = dbt_cdc._fetch(
+            "select cast(try_cast('" ~ text ~ "' as timestamp) as string) as time, current_timezone() as time_zone"
+        )[0] %}
+        {% do dbt_cdc._check_time_zone(found.time_zone) %}
+        {% set value = found.time %}
     {% endif %}
     {% if not value %}
         {% do dbt_cdc.raise_cdc_error(
@@ -25,3 +27,14 @@
 {% macro _time_literal(time) -%}
     {{ "timestamp'" ~ time ~ "'" if time else 'cast(null as timestamp)' }}
 {%- endmacro %}
+
+
+{#- Text without an offset is UTC, and Spark reads and writes it in the zone of its session. -#}
+{% macro _check_time_zone(time_zone) %}
+    {% if time_zone not in ['UTC', 'Etc/UTC', 'GMT', 'Z', '+00:00', 'Etc/GMT'] %}
+        {% do dbt_cdc.raise_cdc_error(
+            22859, "the session's time zone is " ~ time_zone,
+            "set spark.sql.session.timeZone: 'UTC' in the profile: times are UTC"
+        ) %}
+    {% endif %}
+{% endmacro %}

@@ -12,8 +12,10 @@
     {% if lsn > (dbt_cdc._published_state(mapping).high_end or '') %}
         {% do return(none) %}
     {% endif %}
-    {% do return(dbt_cdc._fetch(
-        'select cast(max(tran_end_time) as string) as time from '
+    {% set found = dbt_cdc._fetch(
+        'select cast(max(tran_end_time) as string) as time, current_timezone() as time_zone from '
         ~ mapping ~ " where start_lsn = '" ~ lsn ~ "'"
-    )[0].time) %}
+    )[0] %}
+    {% do dbt_cdc._check_time_zone(found.time_zone) %}
+    {% do return(found.time) %}
 {% endmacro %}

@@ -50,47 +50,57 @@
 
 
 {#- An instance is fixed when it is made; only its types follow the source, and its YAML may say the old
-    or the new ones, or wider ones where the log has no DDL that tells them. -#}
-{% macro _check_unedited(instance, registered) %}
-    {% set given, fixed, is_same = [], [], [] %}
+    or the new ones, or wider ones where the log has no DDL that tells them. What is not published can begin anew. -#}
+{% macro _check_unedited(instance, registered, is_published=true) %}
+    {% set given, fixed, is_same, is_same_type = [], [], [], [] %}
     {% for column in instance.columns %}
         {% set data_type = column.data_type | lower %}
         {% set known = registered.columns[loop.index0] if loop.index0 < registered.columns | length else {} %}
         {% do given.append(column.name ~ ' ' ~ data_type ~ (' computed' if dbt_cdc._is_computed(column))) %}
         {% do is_same.append(
             column.name | lower == known.get('column_name') | lower
-            and (data_type in [known.get('column_type'), known.get('declared_type')]
-                or dbt_cdc._widens_to(known.get('column_type'), data_type))
             and dbt_cdc._is_computed(column) == (known.get('is_computed') or false)
+        ) %}
+        {% do is_same_type.append(
+            not known or data_type in [known.get('column_type'), known.get('declared_type')]
+            or dbt_cdc._widens_to(known.get('column_type'), data_type)
         ) %}
     {% endfor %}
     {% for column in registered.columns %}
         {% do fixed.append(
             column.column_name ~ ' ' ~ column.column_type ~ (' computed' if column.get('is_computed'))) %}
     {% endfor %}
-    {% if given | length != fixed | length or false in is_same %}
-        {% do dbt_cdc._raise_edited(instance, 22930, 'columns', fixed, given) %}
+    {% set edits = [] %}
+    {% if given | length != fixed | length or false in is_same
+        or false in is_same_type %}
+        {% do edits.append((22930, 'columns', fixed, given)) %}
     {% elif instance.index_columns | map('lower') | list != registered.index_columns | map('lower') | list %}
-        {% do dbt_cdc._raise_edited(
-            instance, 22983, 'index_columns', registered.index_columns, instance.index_columns) %}
+        {% do edits.append((22983, 'index_columns', registered.index_columns, instance.index_columns)) %}
     {% elif instance.table != registered.source_schema ~ '.' ~ registered.source_name %}
-        {% do dbt_cdc._raise_edited(
-            instance, 22960, 'source table',
-            [registered.source_schema ~ '.' ~ registered.source_name], [instance.table]) %}
+        {% do edits.append((22960, 'source table',
+            [registered.source_schema ~ '.' ~ registered.source_name], [instance.table])) %}
     {% elif instance.supports_net_changes != registered.supports_net_changes %}
-        {% do dbt_cdc._raise_edited(
-            instance, 22939, 'supports_net_changes', [registered.supports_net_changes],
-            [instance.supports_net_changes]) %}
+        {% do edits.append((22939, 'supports_net_changes', [registered.supports_net_changes],
+            [instance.supports_net_changes])) %}
     {% endif %}
+    {% for number, what, fixed, given in edits %}
+        {% do dbt_cdc.raise_cdc_error(
+            number, 'the ' ~ what ~ " of capture instance '" ~ instance.name ~ "' were edited: it captures ("
+            ~ fixed | join(', ') ~ '), its YAML lists (' ~ given | join(', ') ~ ')',
+            'take the edit back, or ' ~ ('make a second instance of the table with the new ' ~ what if is_published
+                else dbt_cdc._begin_anew_advice(registered))
+        ) %}
+    {% endfor %}
 {% endmacro %}
 
 
-{% macro _raise_edited(instance, number, what, fixed, given) %}
-    {% do dbt_cdc.raise_cdc_error(
-        number, 'the ' ~ what ~ " of capture instance '" ~ instance.name ~ "' were edited: it captures ("
-        ~ fixed | join(', ') ~ '), its YAML lists (' ~ given | join(', ') ~ ')',
-        'take the edit back, or make a second instance of the table with the new ' ~ what
-    ) %}
+{#- What nobody has read yet can begin anew. -#}
+{% macro _begin_anew_advice(registered) %}
+    {% do return(
+        "as nothing of it is published yet, begin anew: dbt run-operation disable_table --args '{source_schema: "
+        ~ dbt_cdc._yaml_text(registered.source_schema) ~ ', source_name: ' ~ dbt_cdc._yaml_text(registered.source_name)
+        ~ ', capture_instance: ' ~ dbt_cdc._yaml_text(registered.capture_instance)
+        ~ ", dry_run: false}', and run again") %}
 {% endmacro %}
 
 

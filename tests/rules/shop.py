@@ -181,7 +181,7 @@ def cast_time(sql: str) -> Rows:
         time = str(datetime.fromisoformat(text[1]).replace(tzinfo=None))
     except ValueError:
         time = None
-    return [{"time": time}]
+    return [{"time": time, "time_zone": "UTC"}]
 
 
 def work(**found: Any) -> Rows:

@@ -127,3 +127,22 @@ def test_before_the_first_publication(shop: Shop, rows: list[dict[str, str]]) ->
             "CDC 313: nothing is published yet for capture instance dbo_items: dbt run --select "
             "+lsn_time_mapping captures and publishes"
         )
+
+
+def test_times_in_a_session_of_another_zone(shop: Shop) -> None:
+    """Text without an offset is UTC there, too, and Spark would read and write it otherwise."""
+    calls = [
+        "all_changes_between('dbo_items', '2024-01-01')",
+        "net_changes_between('dbo_items', none, '2024-01-01')",
+        "map_time_to_lsn('largest less than', '2024-01-01')",
+        f"map_lsn_to_time('0x{'0' * 20}')",
+    ]
+    models = {
+        f"zone_{n}.sql": f"select '{{{{ dbt_cdc.{call} }}}}' as n" for n, call in enumerate(calls)
+    }
+    found = shop.errors(models, answer={
+        r"^select cast\(.* as string\) as time, current_timezone": [
+            {"time": "2024-01-01 00:00:00", "time_zone": "Europe/Berlin"}]
+    })  # fmt: skip
+    for call, message in zip(calls, found.values(), strict=True):
+        assert "CDC 22859: the session's time zone is Europe/Berlin" in message, call

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from capturing import instance_yaml
-from database import Answer
+from database import Answer, Rows
 from reference.capture import CaptureInstance
 from reference.log import int_to_lsn
 from shop import (
@@ -20,6 +20,7 @@ from shop import (
     TRACKED,
     Shop,
     first_line,
+    published,
     registered,
     tracked,
     work,
@@ -47,7 +48,7 @@ EDITS: list[tuple[dict[str, Any], str, str]] = [
 def scan(shop: Shop, answer: dict[str, Answer]) -> str:
     """The line of ours in the error of the scan."""
     result = shop.dbt("run", "--select", "scan_transactions", answer=answer)
-    assert result.messages["scan_transactions"].status == "error"
+    assert result.messages["scan_transactions"].status == "error", result.output
     return first_line(result.messages["scan_transactions"].message)
 
 
@@ -59,6 +60,38 @@ def test_an_edited_model(shop: Shop, known: dict[str, Any], text: str, part: str
     })  # fmt: skip
     assert f"{text} capture instance 'dbo_notes' were edited: " in line and part in line
     assert "take the edit back, or make a second instance of the table" in line
+
+
+def without(name: str) -> Rows:
+    """What is published, but for one instance."""
+    return [row for row in published() if row["capture_instance"] != name]
+
+
+@pytest.mark.parametrize("known", [{"columns": (("id", "int"), ("text", "int"))}, EDITS[4][0]])
+def test_an_edit_before_the_first_publication(shop: Shop, known: dict[str, Any]) -> None:
+    """Of what has captured rows, or its key: nobody has read it yet, so it can begin anew."""
+    others = [registered(i) for i in INSTANCES if i != NOTES]
+    line = scan(shop, {
+        r"from \S*change_tables as instances": [*others, registered(NOTES, **known)],
+        r"^select [^()]*\bhigh_end\b.* from \S*validity_intervals": without("dbo_notes"),
+        r"^select 1 from \S*dbo_notes_ct limit 1": [{"1": 1}],
+    })  # fmt: skip
+    assert "take the edit back, or as nothing of it is published yet, begin anew: " in line
+    assert "{source_schema: dbo, source_name: notes, capture_instance: dbo_notes, dry_" in line
+
+
+def test_an_edited_capture_from(shop: Shop) -> None:
+    """Before the first publication, where the instance would lack what the log's start has."""
+    late = replace(NOTES, source_name="late", capture_instance="dbo_late")
+    known = registered(late, start_lsn=int_to_lsn(0x110), lost_lsn=int_to_lsn(0x10F))
+    others = [registered(each, lost_lsn=None) for each in INSTANCES]
+    with shop.with_models(further("dbo_late", late, meta={"capture_from": "log_start"})):
+        line = scan(shop, {
+            r"from \S*change_tables as instances": [*others, known],
+            r"as changes from \(select transform": [{"changes": "[]"}],
+        })  # fmt: skip
+    assert "CDC 22963: capture instance 'dbo_late' was entered with capture_from: now and" in line
+    assert "begins at 0x00000000000000000110, its YAML says log_start" in line
 
 
 def test_an_edited_key_of_a_tracked_table(shop: Shop) -> None:
