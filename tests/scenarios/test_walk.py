@@ -453,7 +453,13 @@ def consumed_rows(name: str, capturing: Capture) -> list[Any]:
     return consumed(name, [row.asDict() for row in rows])
 
 
-@pytest.mark.parametrize(("seed", "steps", "threads"), [(1, 40, 1), (2, 40, 4)])
+WALKS = [
+    (1, 40, 1),
+    *(pytest.param(n, 60, 1 + n % 4, marks=pytest.mark.soak) for n in range(2, 22)),
+]
+
+
+@pytest.mark.parametrize(("seed", "steps", "threads"), WALKS)
 def test_any_order(
     make_project: Callable[..., Project], seed: int, steps: int, threads: int
 ) -> None:
