@@ -453,10 +453,7 @@ def consumed_rows(name: str, capturing: Capture) -> list[Any]:
     return consumed(name, [row.asDict() for row in rows])
 
 
-WALKS = [
-    (1, 40, 1),
-    *(pytest.param(n, 60, 1 + n % 4, marks=pytest.mark.soak) for n in range(2, 22)),
-]
+LONGER = [pytest.param(n, 60, 1 + n % 4, marks=pytest.mark.soak) for n in range(2, 22)]
 
 
 @pytest.mark.parametrize(("seed", "steps", "threads"), [(1, 40, 1), *LONGER])
