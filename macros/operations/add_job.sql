@@ -16,7 +16,7 @@
         {% set job = dbt_cdc._changed_job(dbt_cdc._default_jobs()[job_type], given) %}
         {% do jobs.update({job_type: job}) %}
         {% do dbt_cdc._change_jobs(
-            'insert into ' ~ dbt_cdc._state_relation('cdc_jobs') ~ ' ' ~ dbt_cdc._job_row_sql(job),
+            'insert into ' ~ dbt_cdc._state_relation('cdc_jobs') ~ ' ' ~ dbt_cdc._job_rows_sql([job]),
             jobs, dry_run
         ) %}
         {% if start_job and not dry_run %}
