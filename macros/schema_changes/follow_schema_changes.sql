@@ -8,7 +8,14 @@
         {% do dbt_cdc._widen_columns(instance, plan) %}
         {% do dbt_cdc._enter_ddl_history(instance, plan.history) if plan.history %}
         {% do dbt_cdc._enter_column_types(instance, plan) %}
-        {% do dbt_cdc._enter_instance_state(instance, plan, plans) %}
+        {#- One that cannot follow ends there where another one of its table goes on: it keeps what it has, and the
+            window is published without the rest of it. Else `problem` stays, and its model raises it. -#}
+        {% if plan.problem and dbt_cdc._successor_of(instance, plan.problem, plans) %}
+            {% do dbt_cdc._update_metadata(
+                'change_tables', instance, {'end_lsn': dbt_cdc._literal(plan.problem.lsn)}) %}
+            {% do instance.registered.update(end_lsn=plan.problem.lsn) %}
+            {% do plan.update(problem=none) %}
+        {% endif %}
     {% endfor %}
 {% endmacro %}
 
@@ -98,18 +105,6 @@
 {#- Sets columns of the rows that a metadata table has of an instance. -#}
 {% macro _update_metadata(table, instance, values) %}
     {% do dbt_cdc._update_state(table, values, 'object_id = ' ~ dbt_cdc._object_id(instance.name ~ '_ct')) %}
-{% endmacro %}
-
-
-{#- An instance that cannot follow ends there where another one of its table goes on: it keeps what it
-    has, and the window is published without the rest of it. Else `problem` stays, and its model raises
-    it. -#}
-{% macro _enter_instance_state(instance, plan, plans) %}
-    {% if plan.problem and dbt_cdc._successor_of(instance, plan.problem, plans) %}
-        {% do dbt_cdc._update_metadata('change_tables', instance, {'end_lsn': dbt_cdc._literal(plan.problem.lsn)}) %}
-        {% do instance.registered.update(end_lsn=plan.problem.lsn) %}
-        {% do plan.update(problem=none) %}
-    {% endif %}
 {% endmacro %}
 
 
