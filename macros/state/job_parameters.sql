@@ -98,23 +98,15 @@
 {#- Makes cdc_jobs with both jobs in it, in one commit: a project that dropped one keeps it dropped. -#}
 {% macro _make_jobs() %}
     {% if not dbt_cdc._has_state('cdc_jobs') %}
-        {% set table = dbt_cdc._state_relation('cdc_jobs') %}
+        {% set table, jobs = dbt_cdc._state_relation('cdc_jobs'), dbt_cdc._default_jobs() %}
         {% do adapter.create_schema(table) %}
         {% do run_query(dbt_cdc._create_once(
             'create table if not exists ' ~ table ~ ' using ' ~ dbt_cdc._file_format() ~ ' as '
-            ~ dbt_cdc._job_rows_sql(dbt_cdc._default_jobs().values())
+            ~ dbt_cdc._state_rows(
+                'cdc_jobs', [dict(jobs.capture, database_id=0), dict(jobs.cleanup, database_id=0)])
         )) %}
         {% do dbt_cdc._remember(table) %}
     {% endif %}
-{% endmacro %}
-
-
-{% macro _job_rows_sql(jobs) %}
-    {% set rows = [] %}
-    {% for job in jobs %}
-        {% do rows.append(dict(job, database_id=0)) %}
-    {% endfor %}
-    {% do return(dbt_cdc._state_rows('cdc_jobs', rows)) %}
 {% endmacro %}
 
 
