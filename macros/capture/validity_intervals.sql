@@ -62,24 +62,19 @@
 {#- Neither end ever moves back: a run that others have overtaken leaves their view as it is, and reads
     again what the tables hold. -#}
 {% macro _replace_view_sql(intervals, scanned_lsn, high_end) -%}
-    {%- set is_further -%}
-scanned_lsn > '{{ scanned_lsn }}'
-or high_end > '{{ high_end or '' }}'
-        {%- if intervals %}
-or low_end > {{ dbt_cdc._indent(dbt_cdc._low_end_of(intervals), 4) }}
-        {%- endif %}
-    {%- endset -%}
-{{ dbt_cdc._unless_overtaken(
-    dbt_cdc._validity_intervals(), is_further, dbt_cdc._validity_intervals_sql(intervals, scanned_lsn)) }}
-{%- endmacro %}
-
-
-{% macro _low_end_of(intervals) -%}
     {%- set low_ends = {} -%}
     {%- for interval in intervals -%}
         {%- do low_ends.update({interval.capture_instance: dbt_cdc._literal(interval.low_end)}) -%}
     {%- endfor -%}
-    {{ dbt_cdc._case_of('capture_instance', low_ends) }}
+    {%- set is_further -%}
+scanned_lsn > '{{ scanned_lsn }}'
+or high_end > '{{ high_end or '' }}'
+        {%- if intervals %}
+or low_end > {{ dbt_cdc._indent(dbt_cdc._case_of('capture_instance', low_ends), 4) }}
+        {%- endif %}
+    {%- endset -%}
+{{ dbt_cdc._unless_overtaken(
+    dbt_cdc._validity_intervals(), is_further, dbt_cdc._validity_intervals_sql(intervals, scanned_lsn)) }}
 {%- endmacro %}
 
 

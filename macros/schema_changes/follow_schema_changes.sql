@@ -8,7 +8,14 @@
         {% do dbt_cdc._widen_columns(instance, plan) %}
         {% do dbt_cdc._enter_ddl_history(instance, plan.history) if plan.history %}
         {% do dbt_cdc._enter_column_types(instance, plan) %}
-        {% do dbt_cdc._enter_instance_state(instance, plan, plans) %}
+        {#- One that cannot follow ends there where another one of its table goes on: it keeps what it has, and the
+            window is published without the rest of it. Else `problem` stays, and its model raises it. -#}
+        {% if plan.problem and dbt_cdc._successor_of(instance, plan.problem, plans) %}
+            {% do dbt_cdc._update_metadata(
+                'change_tables', instance, {'end_lsn': dbt_cdc._literal(plan.problem.lsn)}) %}
+            {% do instance.registered.update(end_lsn=plan.problem.lsn) %}
+            {% do plan.update(problem=none) %}
+        {% endif %}
     {% endfor %}
 {% endmacro %}
 
@@ -64,26 +71,23 @@
 
 
 {% macro _enter_ddl_history(instance, history) %}
-    {% set target = dbt_cdc._state_relation('ddl_history') %}
-    {% set object_id = dbt_cdc._object_id(instance.name ~ '_ct') %}
     {% set rows = [] %}
     {% for change in history %}
-        {% do rows.append('(' ~ [
-            dbt_cdc._object_id(instance.table), object_id, change.is_update | lower,
-            dbt_cdc._literal(change.ddl_command or change.operation ~ ' ' ~ instance.table),
-            dbt_cdc._literal(change.lsn), dbt_cdc._time_literal(change.record_time),
-        ] | join(', ') ~ ')') %}
+        {% do rows.append({
+            'source_object_id': dbt_cdc._object_id(instance.table),
+            'object_id': dbt_cdc._object_id(instance.name ~ '_ct'), 'required_column_update': change.is_update,
+            'ddl_command': change.ddl_command or change.operation ~ ' ' ~ instance.table,
+            'ddl_lsn': change.lsn, 'ddl_time': change.record_time,
+        }) %}
     {% endfor %}
-    {% do run_query(
-        'insert into ' ~ target ~ ' select * from values ' ~ rows | join(', ') ~ ' where col5 not in ('
-        ~ 'select ddl_lsn from ' ~ target ~ ' where object_id = ' ~ object_id ~ ')'
-    ) %}
+    {% do dbt_cdc._insert_state(
+        'ddl_history', rows, 'object_id = appended.object_id and ddl_lsn = appended.ddl_lsn') %}
 {% endmacro %}
 
 
 {#- The types as they are now: of the change table's columns, and of the source's. -#}
 {% macro _enter_column_types(instance, plan) %}
-    {% set assignments = [] %}
+    {% set values = {} %}
     {% for name, key in {'column_type': 'type', 'source_type': 'source_type'}.items() %}
         {% set cases = [] %}
         {% for column in instance.registered.columns %}
@@ -91,33 +95,16 @@
             {% do cases.append('when ' ~ column.column_ordinal ~ ' then ' ~ dbt_cdc._literal(now))
                 if now != column[name] %}
         {% endfor %}
-        {% do assignments.append(
-            name ~ ' = case column_ordinal ' ~ cases | join(' ') ~ ' else ' ~ name ~ ' end') if cases %}
+        {% do values.update({
+            name: 'case column_ordinal ' ~ cases | join(' ') ~ ' else ' ~ name ~ ' end'}) if cases %}
     {% endfor %}
-    {% do dbt_cdc._update_metadata('captured_columns', instance, assignments) %}
+    {% do dbt_cdc._update_metadata('captured_columns', instance, values) %}
 {% endmacro %}
 
 
 {#- Sets columns of the rows that a metadata table has of an instance. -#}
-{% macro _update_metadata(table, instance, assignments) %}
-    {% if assignments %}
-        {% do run_query(
-            'update ' ~ dbt_cdc._state_relation(table) ~ ' set ' ~ assignments | join(', ')
-            ~ ' where object_id = ' ~ dbt_cdc._object_id(instance.name ~ '_ct')
-        ) %}
-    {% endif %}
-{% endmacro %}
-
-
-{#- An instance that cannot follow ends there where another one of its table goes on: it keeps what it
-    has, and the window is published without the rest of it. Else `problem` stays, and its model raises
-    it. -#}
-{% macro _enter_instance_state(instance, plan, plans) %}
-    {% if plan.problem and dbt_cdc._successor_of(instance, plan.problem, plans) %}
-        {% do dbt_cdc._update_metadata('change_tables', instance, ["end_lsn = '" ~ plan.problem.lsn ~ "'"]) %}
-        {% do instance.registered.update(end_lsn=plan.problem.lsn) %}
-        {% do plan.update(problem=none) %}
-    {% endif %}
+{% macro _update_metadata(table, instance, values) %}
+    {% do dbt_cdc._update_state(table, values, 'object_id = ' ~ dbt_cdc._object_id(instance.name ~ '_ct')) %}
 {% endmacro %}
 
 
