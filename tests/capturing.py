@@ -10,6 +10,7 @@ from typing import Any
 from harness import DbtResult, Project
 from pyspark.sql import Row
 from reference.capture import CaptureInstance, ChangeRow
+from reference.invariants import broken
 from reference.log import LogRecord
 from reference.values import NAN, read_value
 
@@ -48,7 +49,9 @@ def instance_yaml(instances: Iterable[CaptureInstance], **meta: Any) -> str:
 
 class Capture:
     """A project with the log table `landed` (Parquet: quicker than Delta), a view `raw_log` on it
-    and one model an instance."""
+    and one model an instance. `is_true`: the log is what a database may do."""
+
+    is_true = True
 
     def __init__(
         self,
@@ -108,9 +111,24 @@ class Capture:
         return self.project.ok("run", *args, **options)
 
     def changes(self, instance: CaptureInstance) -> list[ChangeRow]:
-        """The instance's change table, in the order of changes."""
+        """The instance's change table, in the order of changes, and true to its own past."""
         rows = self.sql(f"select * from {{schema}}.{instance.capture_instance.lower()}_ct")
-        return sorted((change_row(row, instance) for row in rows), key=lambda row: row.order)
+        changes = sorted((change_row(row, instance) for row in rows), key=lambda row: row.order)
+        if self.is_true:
+            wrong = broken(
+                instance, [row for row in changes if row.start_lsn >= self.low_end(instance)]
+            )
+            assert not wrong, "\n".join(wrong)
+        return changes
+
+    def low_end(self, instance: CaptureInstance) -> str:
+        """Behind which nothing is missing: a TRUNCATE raises it."""
+        if not self.sql("show views in {schema} like 'validity_intervals'"):
+            return ""
+        rows = self.sql(
+            "select lower(capture_instance) as name, low_end from {schema}.validity_intervals"
+        )
+        return next((r.low_end for r in rows if r.name == instance.capture_instance.lower()), "")
 
     def make_wrappers(self) -> None:
         """The functions by time, by the scripts that generate_wrapper_function prints."""

@@ -8,6 +8,6 @@
             instances | map(attribute='role_name') | list) %}
         {% do dbt_cdc._grant_to_roles([instance]) %}
         {% do dbt_cdc._update_metadata(
-            'change_tables', instance, ['role_name = ' ~ dbt_cdc._literal(instance.role_name)]) %}
+            'change_tables', instance, {'role_name': dbt_cdc._literal(instance.role_name)}) %}
     {% endfor %}
 {% endmacro %}

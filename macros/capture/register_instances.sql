@@ -6,9 +6,7 @@
     {% set new = planned.new %}
     {% if new %}
         {% for instance in new %}{% do dbt_cdc._check_role(instance) %}{% endfor %}
-        {% for table in ['captured_columns', 'index_columns', 'change_tables'] %}
-            {% do dbt_cdc._enter_rows(table, dbt_cdc['_' ~ table ~ '_values'](new)) %}
-        {% endfor %}
+        {% do dbt_cdc._enter_instances(new) %}
         {% do dbt_cdc._inherit_ddl_history(new) %}
         {% do dbt_cdc._tell_of_jobs() if not planned.known %}
     {% endif %}
@@ -130,56 +128,25 @@
 
 
 {#- Rows that a killed run has left without their change_tables row are not entered twice. -#}
-{% macro _enter_rows(table, values) %}
-    {% do run_query(dbt_cdc._insert_once(
-        dbt_cdc._state_relation(table), 'select * from values ' ~ values | join(', '), 'object_id = col1'
-    )) if values %}
-{% endmacro %}
-
-
-{% macro _change_tables_values(instances) %}
-    {% set values = [] %}
+{% macro _enter_instances(instances) %}
+    {% set rows = {'captured_columns': [], 'index_columns': [], 'change_tables': []} %}
     {% for instance in instances %}
-        {% do values.append('(' ~ [
-            dbt_cdc._object_id(instance.name ~ '_ct'), 0, dbt_cdc._object_id(instance.table),
-            dbt_cdc._literal(instance.name), dbt_cdc._literal(instance.registered.start_lsn),
-            'cast(null as string)', instance.supports_net_changes | lower, 'false',
-            dbt_cdc._literal(instance.role_name), dbt_cdc._literal(instance.index_name),
-            dbt_cdc._literal(instance.filegroup_name), 'current_timestamp()',
-            instance.allow_partition_switch | lower,
-            dbt_cdc._literal(instance.source_schema), dbt_cdc._literal(instance.source_name),
-            dbt_cdc._literal(instance.registered.lost_lsn),
-        ] | join(', ') ~ ')') %}
-    {% endfor %}
-    {% do return(values) %}
-{% endmacro %}
-
-
-{% macro _captured_columns_values(instances) %}
-    {% set values = [] %}
-    {% for instance in instances %}
-        {% for column in instance.registered.columns %}
-            {% do values.append('(' ~ [
-                dbt_cdc._object_id(instance.name ~ '_ct'), dbt_cdc._literal(column.column_name),
-                column.column_id, dbt_cdc._literal(column.column_type), loop.index, column.is_computed | lower,
-                'cast(null as string)', dbt_cdc._literal(column.declared_type), 'cast(null as string)',
-            ] | join(', ') ~ ')') %}
+        {% set registered, names = instance.registered, instance.columns | map(attribute='name') | list %}
+        {% set id = {'object_id': dbt_cdc._object_id(instance.name ~ '_ct')} %}
+        {% for column in registered.columns %}
+            {% do rows.captured_columns.append(dict(column, **id)) %}
         {% endfor %}
-    {% endfor %}
-    {% do return(values) %}
-{% endmacro %}
-
-
-{% macro _index_columns_values(instances) %}
-    {% set values = [] %}
-    {% for instance in instances %}
-        {% set names = instance.columns | map(attribute='name') | list %}
-        {% for column in instance.index_columns %}
-            {% do values.append('(' ~ [
-                dbt_cdc._object_id(instance.name ~ '_ct'), dbt_cdc._literal(column), loop.index,
-                instance.registered.columns[names.index(column)].column_id,
-            ] | join(', ') ~ ')') %}
+        {% for name in instance.index_columns %}
+            {% do rows.index_columns.append(dict(
+                id, column_name=name, index_ordinal=loop.index,
+                column_id=registered.columns[names.index(name)].column_id)) %}
         {% endfor %}
+        {% do rows.change_tables.append(dict(
+            instance, version=0, source_object_id=dbt_cdc._object_id(instance.table), capture_instance=instance.name,
+            start_lsn=registered.start_lsn, lost_lsn=registered.lost_lsn, has_drop_pending=false, create_date='now',
+            partition_switch=instance.allow_partition_switch, **id)) %}
     {% endfor %}
-    {% do return(values) %}
+    {% for table, entered in rows.items() %}
+        {% do dbt_cdc._insert_state(table, entered, 'object_id = appended.object_id') %}
+    {% endfor %}
 {% endmacro %}

@@ -27,15 +27,13 @@
 {#- A table that was truncated or dropped has lost its rows untracked: it begins anew at that version. -#}
 {% macro _begin_anew(emptied) %}
     {% for table in emptied %}
-        {% set begin = "(select commit_ts from " ~ dbt_cdc._state_relation('syscommittab')
-            ~ " where commit_lsn = '" ~ table.commit_lsn ~ "')" %}
-        {% set version = dbt_cdc._fetch('select ' ~ begin ~ ' as version')[0].version %}
-        {% do run_query(
-            'update ' ~ dbt_cdc._state_relation('change_tracking_tables') ~ ' set begin_version = '
-            ~ version ~ ', min_valid_version = greatest(min_valid_version, ' ~ version
-            ~ ') where begin_version < ' ~ version ~ ' and object_id = '
-            ~ dbt_cdc._object_id(table.source_schema ~ '.' ~ table.source_name)
-        ) %}
+        {% set version = dbt_cdc._fetch(
+            'select max(commit_ts) as version from ' ~ dbt_cdc._state_relation('syscommittab')
+            ~ " where commit_lsn = '" ~ table.commit_lsn ~ "'")[0].version %}
+        {% do dbt_cdc._update_state('change_tracking_tables', {
+            'begin_version': version, 'min_valid_version': 'greatest(min_valid_version, ' ~ version ~ ')',
+        }, 'begin_version < ' ~ version ~ ' and object_id = '
+            ~ dbt_cdc._object_id(table.source_schema ~ '.' ~ table.source_name)) %}
     {% endfor %}
 {% endmacro %}
 

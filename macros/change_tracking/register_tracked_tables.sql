@@ -25,11 +25,10 @@
         {% set begin_version = dbt_cdc._version_after(window, read) %}
         {% do dbt_cdc._enter_tracked_tables(new, begin_version, begin_lsn) %}
         {% for tracked in returned %}
-            {% do run_query(
-                'update ' ~ dbt_cdc._state_relation('change_tracking_tables') ~ ' set begin_version = '
-                ~ begin_version ~ ', min_valid_version = ' ~ begin_version ~ ", begin_lsn = '" ~ begin_lsn
-                ~ "' where object_id = " ~ dbt_cdc._object_id(tracked.table)
-            ) %}
+            {% do dbt_cdc._update_state('change_tracking_tables', {
+                'begin_version': begin_version, 'min_valid_version': begin_version,
+                'begin_lsn': dbt_cdc._literal(begin_lsn),
+            }, 'object_id = ' ~ dbt_cdc._object_id(tracked.table)) %}
         {% endfor %}
         {% do dbt_cdc._invocation_cache().tracking_before.update(
             read=dbt_cdc._read_tracking(state.scanned_lsn)) %}
@@ -50,24 +49,25 @@
 
 
 {% macro _enter_tracked_tables(tables, begin_version, begin_lsn) %}
-    {% set values = [] %}
+    {% set rows = [] %}
     {% for tracked in tables %}
-        {% do values.append('(' ~ [
-            dbt_cdc._object_id(tracked.table), tracked.tracks_columns | lower, begin_version ~ 'L',
-            '0L', begin_version ~ 'L', dbt_cdc._literal(tracked.source_schema),
-            dbt_cdc._literal(tracked.source_name), dbt_cdc._literal(begin_lsn),
-            dbt_cdc._names(dbt_cdc._key_columns(tracked)), dbt_cdc._names(tracked.all_columns),
-        ] | join(', ') ~ ')') %}
+        {% do rows.append(dict(
+            tracked, object_id=dbt_cdc._object_id(tracked.table), is_track_columns_updated_on=tracked.tracks_columns,
+            begin_version=begin_version, cleanup_version=0, min_valid_version=begin_version, begin_lsn=begin_lsn,
+            primary_key=dbt_cdc._key_columns(tracked) | map(attribute='name') | list,
+            columns=tracked.all_columns | map(attribute='name') | list)) %}
     {% endfor %}
-    {% do dbt_cdc._enter_rows('change_tracking_tables', values) %}
+    {% do dbt_cdc._insert_state('change_tracking_tables', rows, 'object_id = appended.object_id') %}
 {% endmacro %}
 
 
 {#- The row of the database, with SQL Server's defaults; set_change_tracking changes it. -#}
 {% macro _enter_database() %}
-    {% set target = dbt_cdc._state_relation('change_tracking_databases') %}
-    {% if not dbt_cdc._fetch('select 1 from ' ~ target) %}
-        {% do run_query(dbt_cdc._insert_once(target, "select 0, true, 2, 3, 'DAYS', 0L, 0L", 'true')) %}
+    {% if not dbt_cdc._fetch('select 1 from ' ~ dbt_cdc._state_relation('change_tracking_databases')) %}
+        {% do dbt_cdc._insert_state('change_tracking_databases', [{
+            'database_id': 0, 'is_auto_cleanup_on': true, 'retention_period': 2, 'retention_period_units': 3,
+            'retention_period_units_desc': 'DAYS', 'invalid_cleanup_version': 0, 'hardened_cleanup_version': 0,
+        }], 'true') %}
     {% endif %}
 {% endmacro %}
 
@@ -93,12 +93,10 @@
         ) %}
     {% elif names != registered.columns
         or tracked.tracks_columns != registered.is_track_columns_updated_on %}
-        {% do run_query(
-            'update ' ~ dbt_cdc._state_relation('change_tracking_tables')
-            ~ ' set is_track_columns_updated_on = ' ~ tracked.tracks_columns | lower ~ ', columns = '
-            ~ dbt_cdc._names(tracked.all_columns) ~ ' where object_id = '
-            ~ dbt_cdc._object_id(tracked.table)
-        ) %}
+        {% do dbt_cdc._update_state('change_tracking_tables', {
+            'is_track_columns_updated_on': tracked.tracks_columns | lower,
+            'columns': dbt_cdc._names(tracked.all_columns),
+        }, 'object_id = ' ~ dbt_cdc._object_id(tracked.table)) %}
         {% if load_cached_relation(dbt_cdc._tracking_versions()) is not none %}
             {% do dbt_cdc._create_tracking_functions([tracked]) %}
         {% endif %}

@@ -58,12 +58,9 @@
     {% endfor %}
     {% if known or new %}
         {% set version = dbt_cdc._last_commit(consumer).version if consumer.is_there else -1 %}
-        {% set table = dbt_cdc._state_relation('consumer_bookmarks') %}
         {% do dbt_cdc._ensure_state_tables('consumers') if not dbt_cdc._has_state('consumer_bookmarks') %}
-        {% do run_query(dbt_cdc._in_turn(
-            dbt_cdc._reopen_sql(table, consumer, known, version))) if known %}
-        {% do run_query(dbt_cdc._in_turn(
-            dbt_cdc._enter_bookmarks_sql(table, consumer, new, version))) if new %}
+        {% do dbt_cdc._reopen_bookmarks(consumer, known, version) if known %}
+        {% do dbt_cdc._enter_bookmarks(consumer, new, version) %}
         {% do consumer.update(is_open=true) %}
     {% endif %}
 {% endmacro %}
@@ -93,43 +90,35 @@
 
 
 {#- A bookmark that another run has moved meanwhile does not go back. -#}
-{% macro _reopen_sql(table, consumer, marks, version) -%}
-    {%- set modes, last_lsns, open_lsns = {}, {}, {} -%}
-    {%- for mark in marks -%}
-        {%- set name = mark.capture_instance | lower -%}
-        {%- do modes.update({name: dbt_cdc._literal(mark.mode)}) -%}
-        {%- do last_lsns.update({name: dbt_cdc._literal(mark.last_lsn)}) -%}
-        {%- do open_lsns.update({name: dbt_cdc._literal(mark.open_lsn)}) -%}
-    {%- endfor -%}
-    update {{ table }}
-    set
-        mode = {{ dbt_cdc._case_of('lower(capture_instance)', modes) }},
-        last_lsn = {{ dbt_cdc._case_of('lower(capture_instance)', last_lsns) }},
-        open_lsn = {{ dbt_cdc._case_of('lower(capture_instance)', open_lsns) }},
-        target_version = {{ version }}
-    where
-        {{ dbt_cdc._indent(dbt_cdc._is_bookmark(consumer, modes), 8) }}
-        and coalesce(last_lsn, '') <= coalesce({{ dbt_cdc._case_of('lower(capture_instance)', last_lsns) }}, '')
-{%- endmacro %}
+{% macro _reopen_bookmarks(consumer, marks, version) %}
+    {% set values = {} %}
+    {% for column in ['mode', 'last_lsn', 'open_lsn'] %}
+        {% set of_instances = {} %}
+        {% for mark in marks %}
+            {% do of_instances.update({mark.capture_instance | lower: dbt_cdc._literal(mark[column])}) %}
+        {% endfor %}
+        {% do values.update({column: dbt_cdc._case_of('lower(capture_instance)', of_instances)}) %}
+    {% endfor %}
+    {% do dbt_cdc._update_state(
+        'consumer_bookmarks', dict(values, target_version=version),
+        dbt_cdc._is_bookmark(consumer, marks | map(attribute='capture_instance') | list)
+        ~ " and coalesce(last_lsn, '') <= coalesce(" ~ values.last_lsn ~ ", '')") %}
+{% endmacro %}
 
 
-{% macro _enter_bookmarks_sql(table, consumer, windows, version) -%}
-    insert into {{ table }}
-    select *
-    from values
-        {%- for window in windows %}
-        (
-            {{ dbt_cdc._literal(consumer.name) }}, {{ dbt_cdc._literal(window.instance.name) }},
-            '{{ window.mode }}', {{ dbt_cdc._literal(window.consumed_lsn) }}, cast(null as timestamp),
-            {{ dbt_cdc._literal(window.bookmark_lsn) }}, {{ version }}, false, current_timestamp(),
-            cast(null as timestamp)
-        ){{ ',' if not loop.last }}
-        {%- endfor %}
-    where not exists (
-        select 1 from {{ table }}
-        where {{ dbt_cdc._is_bookmark(consumer, windows | map(attribute='instance.name') | list) }}
-    )
-{%- endmacro %}
+{% macro _enter_bookmarks(consumer, windows, version) %}
+    {% set rows = [] %}
+    {% for window in windows %}
+        {% do rows.append({
+            'consumer': consumer.name, 'capture_instance': window.instance.name, 'mode': window.mode,
+            'last_lsn': window.consumed_lsn, 'open_lsn': window.bookmark_lsn, 'target_version': version,
+            'accepts_loss': false, 'create_date': 'now',
+        }) %}
+    {% endfor %}
+    {% do dbt_cdc._insert_state(
+        'consumer_bookmarks', rows,
+        dbt_cdc._is_bookmark(consumer, windows | map(attribute='instance.name') | list)) %}
+{% endmacro %}
 
 
 {% macro _is_bookmark(consumer, names) -%}

@@ -11,21 +11,12 @@
         {% endfor %}
         {% do open.extend(dbt_cdc._open_marks(consumer)) %}
     {% endfor %}
-    {% do run_query(dbt_cdc._in_turn(dbt_cdc._move_bookmarks_sql(times, open))) if open %}
+    {#- a bookmark that a later run has opened again meanwhile is that run's to move -#}
+    {% do dbt_cdc._update_state('consumer_bookmarks', {
+        'last_lsn': 'open_lsn', 'last_time': dbt_cdc._case_of('lower(capture_instance)', times), 'open_lsn': 'null',
+        'accepts_loss': 'false', 'consumed_at': 'current_timestamp()',
+    }, '(consumer, lower(capture_instance), open_lsn) in (' ~ open | join(', ') ~ ')') if open %}
     {% for consumer in consumers %}
         {% do dbt_cdc._drop_other_bookmarks(consumer) %}
     {% endfor %}
 {% endmacro %}
-
-
-{#- A bookmark that a later run has opened again meanwhile is that run's to move. -#}
-{% macro _move_bookmarks_sql(times, open) -%}
-update {{ dbt_cdc._state_relation('consumer_bookmarks') }}
-set
-    last_lsn = open_lsn,
-    last_time = {{ dbt_cdc._case_of('lower(capture_instance)', times) }},
-    open_lsn = null,
-    accepts_loss = false,
-    consumed_at = current_timestamp()
-where (consumer, lower(capture_instance), open_lsn) in ({{ open | join(', ') }})
-{%- endmacro %}

@@ -101,7 +101,9 @@ union all
     {%- if is_partial %}
 select
     {%- for name in columns %}
-    {{ dbt_cdc._known_or_initial(name, window) }} as {{ dbt_cdc._column(name) }}{{ ',' if not loop.last }}
+    {%- set column = dbt_cdc._column(name) %}
+    {{ 'changes.' ~ column if name.startswith('__$') else dbt_cdc._known_or(
+        column, 'changes', 'initial', window.instance, name) }} as {{ column }}{{ ',' if not loop.last }}
     {%- endfor %}
 from changes
 left join initial on {{ key }}
@@ -123,14 +125,6 @@ select * from changes
     {%- elif not dbt_cdc._is_char(declared) -%} {{ value }}
     {%- elif config.get('materialized') in ['replica', 'history'] -%} rtrim({{ value }})
     {%- else -%} rpad({{ value }}, greatest({{ dbt_cdc._type_size(declared) }}, char_length({{ value }})))
-    {%- endif -%}
-{%- endmacro %}
-
-
-{% macro _known_or_initial(name, window) -%}
-    {%- set column = dbt_cdc._column(name) -%}
-    {%- if name.startswith('__$') -%} changes.{{ column }}
-    {%- else -%} {{ dbt_cdc._known_or(column, 'changes', 'initial', window.instance, name) }}
     {%- endif -%}
 {%- endmacro %}
 

@@ -23,7 +23,9 @@ abs(year({{ time }})) > 99999
     {% if family in ['string', 'text'] %}
         {#- The parser writes numbers and nested values anew, 1.50 as 1.5: they are refused where the text has them
             otherwise, or once more. Most values match the first pattern where they begin. -#}
-        {% set written = dbt_cdc._key_literal(column) ~ ' || ' ~ read %}
+        {#- the key as it is mostly written -#}
+        {% set written = dbt_cdc._literal(
+            '"' ~ column.name.replace('\\', '\\\\').replace('"', '\\"') ~ '":') ~ ' || ' ~ read %}
         {% do misfits.append(
             'not ' ~ read ~ " rlike '" ~ '^(?!-?\\\\d+[.]|0$|"|[{\\\\[].*(\\\\d[.]\\\\d|"(NaN|-?Inf)))' ~ "'"
             ~ '\n    and replace(text, ' ~ written ~ ", '\\Z')\n        rlike "
@@ -94,10 +96,3 @@ abs(year({{ time }})) > 99999
         {%- endif -%}
     {%- endfor -%}
 {%- endmacro %}
-
-
-{#- The same as it is mostly written, a SQL literal. -#}
-{% macro _key_literal(column) %}
-    {% do return(dbt_cdc._literal(
-        '"' ~ column.name.replace('\\', '\\\\').replace('"', '\\"') ~ '":')) %}
-{% endmacro %}

@@ -36,7 +36,11 @@ typed as (
     select
         *,
         named_struct(
-            {{ dbt_cdc._flow(dbt_cdc._fields(columns), ', ', 12) }}
+            {%- set fields = [] %}
+            {%- for column in columns %}
+            {%- do fields.append(dbt_cdc._literal(column.name) ~ ', ' ~ dbt_cdc._value(column, 'image')) %}
+            {%- endfor %}
+            {{ dbt_cdc._flow(fields, ', ', 12) }}
         ) as value,
         {%- set misfit = dbt_cdc._is_misfit(instance) %}
         {%- if 'has_run' in misfit or 'is_long' in misfit %}
@@ -87,15 +91,6 @@ from_json(
     {{- ",\n        'allowNonNumericNumbers', 'false'" if 'double' not in types }})
 ) as json
 {%- endmacro %}
-
-
-{% macro _fields(columns) %}
-    {% set fields = [] %}
-    {% for column in columns %}
-        {% do fields.append(dbt_cdc._literal(column.name) ~ ', ' ~ dbt_cdc._value(column, 'image')) %}
-    {% endfor %}
-    {% do return(fields) %}
-{% endmacro %}
 
 
 {#- Key columns that a partial before image lacks come from the after image. -#}

@@ -67,7 +67,12 @@ events as (
         {{ dbt_cdc._debezium_image('after') | indent(8) }} as after,
         {{ dbt_cdc._debezium_encodings() | indent(8) }} as encodings,
         case when op = 'r' then source.snapshot end as snapshot_mark,
-        case when op = 'r' then {{ dbt_cdc._debezium_snapshot_row() }} end as snapshot_row,
+        {#- What its copies share: their text. Without a key and a time in microseconds two rows may have the same
+            text: then only the same position makes a copy. #}
+        case when op = 'r' then if(
+            coalesce(key, 'null') = 'null' and ts_us is null, cast(position as string),
+            md5(concat_ws(' ', topic, value))
+        ) end as snapshot_row,
         {%- if batch.has_later_rows %}
         case when op = 'r' then if(startswith(key, '{"schema"'), get_json_object(key, '$.payload'), key) end
             as snapshot_key,
@@ -77,13 +82,6 @@ events as (
     where rand() < 1
     distribute by xid
 )
-{%- endmacro %}
-
-
-{#- What copies of a snapshot row share: their text. Without a key and a time in microseconds two rows may have the
-    same text: then only the same position makes a copy. -#}
-{% macro _debezium_snapshot_row() -%}
-if(coalesce(key, 'null') = 'null' and ts_us is null, cast(position as string), md5(concat_ws(' ', topic, value)))
 {%- endmacro %}
 
 
@@ -169,17 +167,12 @@ if(coalesce(key, 'null') = 'null' and ts_us is null, cast(position as string), m
             ) | indent(8) }}
         when op in ('c', 'u', 'd', 't', 'r', 'm')
             then op
-        when {{ dbt_cdc._debezium_is_heartbeat() }}
+        {#- it tells the time and no more, in whatever topic: its prefix can be set, topics be made one #}
+        when json_object_keys(coalesce(get_json_object(value, '$.payload'), value)) = array('ts_ms')
             then 'heartbeat'
         else {{ dbt_cdc._raise_bad_record(
             place, "'it is no Debezium change event'",
             'land the events as Debezium writes them, without ExtractNewRecordState'
         ) | indent(4) }}
     end
-{%- endmacro %}
-
-
-{#- Whether an event tells the time and no more, in whatever topic: its prefix can be set, topics be made one. -#}
-{% macro _debezium_is_heartbeat() -%}
-json_object_keys(coalesce(get_json_object(value, '$.payload'), value)) = array('ts_ms')
 {%- endmacro %}

@@ -89,8 +89,12 @@ where not exists (
             ~ log.identifier
         ) %}
     {% endif %}
+    {#- beside those of a canonical log, for its next run: the place of a change, on COMMITs the database, how many
+        events the transaction has, and the batch's balance -#}
     {% set missing = [] %}
-    {% for name, data_type in dbt_cdc._debezium_own_columns().items() if name not in columns %}
+    {% for name, data_type in {
+        'source_lsn': 'bigint', 'source_database': 'string', 'events': 'bigint', 'balance': 'string'
+    }.items() if name not in columns %}
         {% do missing.append(name ~ ' ' ~ data_type) %}
     {% endfor %}
     {% if missing %}
@@ -101,13 +105,6 @@ where not exists (
             ~ 'captured, write it anew out of the events: dbt run --full-refresh --select ' ~ log.identifier
         ) %}
     {% endif %}
-{% endmacro %}
-
-
-{#- What the log has beside the columns of a canonical log, for its next run: the place of a change, on COMMITs the
-    database, how many events the transaction has, and the batch's balance. -#}
-{% macro _debezium_own_columns() %}
-    {% do return({'source_lsn': 'bigint', 'source_database': 'string', 'events': 'bigint', 'balance': 'string'}) %}
 {% endmacro %}
 
 

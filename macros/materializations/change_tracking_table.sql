@@ -1,6 +1,4 @@
-{#- Appends the window's rows once, whatever happens, as a change table's materialization does: the
-    guard sees versions of the window that are already there. Made if it is missing and never
-    replaced. -#}
+{#- Appends the window's versions to the side table. -#}
 {% materialization change_tracking_table, default %}
     {% set relation = this.incorporate(type='table') %}
     {% set tracked = dbt_cdc._tracked_table(model) %}
@@ -9,32 +7,20 @@
     {{ run_hooks(pre_hooks) }}
 
     {% set existing = load_cached_relation(this) %}
-    {% if existing is none %}
-        {% call statement('create') -%}
-            {{ dbt_cdc._create_once(dbt_cdc._create_table_sql(
-                relation, dbt_cdc._side_table_columns(tracked), 'sys_change_version')) }}
-        {%- endcall %}
-    {% endif %}
+    {% do dbt_cdc._make_missing(relation, existing, dbt_cdc._side_table_columns(tracked), 'sys_change_version') %}
 
     {% set is_capturing = dbt_cdc._is_capturing(window) %}
     {% if is_capturing and tracked.name in window.versions.tables
         and dbt_cdc._is_touched(tracked, window) %}
         {% do dbt_cdc._check_key_types(tracked, this) if existing is not none %}
-        {% set is_later = 'sys_change_version > ' ~ window.versions.base %}
-        {% set count_rows = 'select count(*) as row_count from ' ~ relation ~ ' where ' ~ is_later %}
-        {% set rows_before = dbt_cdc._rows_before(window, count_rows) %}
         {% set encoded = dbt_cdc._with_encodings(tracked, window) %}
-        {% set row_count = dbt_cdc._main_write_and_fetch(
-            dbt_cdc._insert_once(
-                relation, dbt_cdc._as_written(compiled_code), is_later, false,
-                dbt_cdc._raise_first_problem(encoded, dbt_cdc._checked_events(encoded, window))),
-            count_rows
-        )[0].row_count %}
+        {% set is_later = 'sys_change_version > ' ~ window.versions.base %}
+        {% set appended = dbt_cdc._append_once(
+            relation, window, dbt_cdc._as_written(compiled_code), is_later, is_later,
+            dbt_cdc._raise_first_problem(encoded, dbt_cdc._checked_events(encoded, window))) %}
     {% endif %}
-    {% do dbt_cdc._note_captured(tracked, row_count or 0) if is_capturing %}
 
-    {% do return(dbt_cdc._end_of_model(
-        relation, 'nothing to track', (row_count or 0) - (rows_before or 0), existing, existing is none)) %}
+    {% do return(dbt_cdc._end_of_append(relation, tracked, is_capturing, appended, existing, 'nothing to track')) %}
 {% endmaterialization %}
 
 

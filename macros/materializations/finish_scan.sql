@@ -37,10 +37,11 @@
 
 
 {% macro _leave_open(window, captured) %}
-    {% do run_query(
-        'insert into ' ~ dbt_cdc._state_relation('scan_progress') ~ " select '" ~ window.to_lsn
-        ~ "', explode(array(" ~ dbt_cdc._literals(captured | list) ~ '))'
-    ) %}
+    {% set rows = [] %}
+    {% for name in captured %}
+        {% do rows.append({'window_to_lsn': window.to_lsn, 'capture_instance': name}) %}
+    {% endfor %}
+    {% do dbt_cdc._insert_state('scan_progress', rows) %}
     {% set missing = dbt_cdc._missing_captures(window) %}
     {% do dbt_cdc._log_line('the window up to ' ~ window.to_lsn ~ ' stays open: ' ~ (
         missing | join(', ') ~ ' did not capture it; the next run takes it up again' if missing

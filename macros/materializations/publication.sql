@@ -44,8 +44,12 @@
     {% do dbt_cdc._end_abandoned_instances(window) %}
     {% do dbt_cdc._raise_emptied_low_ends(window) %}
     {% do dbt_cdc._publish_versions(window) %}
+    {#- A run that died before it published may have entered them; with a new instance row by row, for that run may have
+        come before it. -#}
+    {% set is_there = 'start_lsn = appended.start_lsn' if dbt_cdc._new_instances(window)
+        else "start_lsn > '" ~ window.previous_lsn ~ "'" %}
     {% set intervals = dbt_cdc._main_write_and_fetch(
-        dbt_cdc._insert_once(mapping, rows, dbt_cdc._is_in_mapping(window)),
+        dbt_cdc._insert_once(mapping, rows, is_there),
         dbt_cdc._intervals_sql(window.state.high_end or dbt_cdc._zero_lsn())
     ) if dbt_cdc._capture_instances() else none %}
     {% do dbt_cdc._publish_validity_intervals(
@@ -57,14 +61,3 @@
     {#- asked once, before the consumers ask in threads of their own -#}
     {% do dbt_cdc._consumed_state() if dbt_cdc._has_consumers(selected_resources) %}
 {% endmacro %}
-
-
-{#- What is there already where a run died before it published. With a new instance, row by row: that run
-    may have entered the window before the instance came. -#}
-{% macro _is_in_mapping(window) -%}
-    {%- if dbt_cdc._new_instances(window) -%}
-    start_lsn = appended.start_lsn
-    {%- else -%}
-    start_lsn > '{{ window.previous_lsn }}'
-    {%- endif -%}
-{%- endmacro %}

@@ -2,7 +2,14 @@
 {% macro _record_session(results) %}
     {% if dbt_cdc._has_captured(results) %}
         {% set session = dbt_cdc._session(dbt_cdc._scan_errors(results)) %}
-        {% do run_query(dbt_cdc._session_sql(session)) %}
+        {% set rows = [] %}
+        {% for name, row_count in session.captured_rows.items() %}
+            {% do rows.append({'capture_instance': name, 'row_count': row_count}) %}
+        {% endfor %}
+        {% do dbt_cdc._insert_state('scan_sessions', [dict(
+            session, invocation_id=invocation_id, start_time=run_started_at.strftime('%Y-%m-%d %H:%M:%S.%f'),
+            end_time='now', error_count=session.errors | length, captured_rows=rows,
+            command_count=session.captured_rows.values() | sum)]) %}
         {% do dbt_cdc._record_errors(session.errors) %}
         {% do log('cdc session: ' ~ tojson(session)) %}
     {% endif %}
@@ -58,35 +65,6 @@
     {% endfor %}
     {% do return(counted) %}
 {% endmacro %}
-
-
-{% macro _session_sql(session) -%}
-    {%- set rows = [] -%}
-    {%- for name, row_count in session.captured_rows.items() -%}
-        {%- do rows.append("named_struct('capture_instance', " ~ dbt_cdc._literal(name)
-            ~ ", 'row_count', " ~ row_count ~ 'L)') -%}
-    {%- endfor -%}
-    insert into {{ dbt_cdc._state_relation('scan_sessions') }}
-    select
-        {{ session.session_id }},
-        '{{ invocation_id }}',
-        timestamp'{{ run_started_at.strftime('%Y-%m-%d %H:%M:%S.%f') }}',
-        current_timestamp(),
-        '{{ session.scan_phase }}',
-        {{ session.errors | length }},
-        {{ dbt_cdc._literal(session.start_lsn) }},
-        {{ dbt_cdc._literal(session.end_lsn) }},
-        {{ session.tran_count }},
-        {{ dbt_cdc._time_literal(session.last_commit_time) }},
-        {{ session.log_record_count }},
-        {{ session.schema_change_count }},
-        {{ session.captured_rows.values() | sum }},
-        {{ dbt_cdc._literal(session.first_begin_cdc_lsn) }},
-        {{ dbt_cdc._literal(session.last_commit_cdc_lsn) }},
-        {{ dbt_cdc._time_literal(session.last_commit_cdc_time) }},
-        cast(array({{ rows | join(', ') }}) as array<struct<capture_instance: string, row_count: bigint>>),
-        {{ dbt_cdc._literal(session.waiting_for) }}
-{%- endmacro %}
 
 
 {#- The errors for which change tables were not captured: [{error_number, error_message,

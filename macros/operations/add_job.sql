@@ -16,8 +16,8 @@
         {% set job = dbt_cdc._changed_job(dbt_cdc._default_jobs()[job_type], given) %}
         {% do jobs.update({job_type: job}) %}
         {% do dbt_cdc._change_jobs(
-            'insert into ' ~ dbt_cdc._state_relation('cdc_jobs') ~ ' ' ~ dbt_cdc._job_row_sql(job),
-            jobs, dry_run
+            'insert into ' ~ dbt_cdc._state_relation('cdc_jobs') ~ ' '
+            ~ dbt_cdc._state_rows('cdc_jobs', [dict(job, database_id=0)]), jobs, dry_run
         ) %}
         {% if start_job and not dry_run %}
             {% do dbt_cdc._request_of_job(job_type, 'start') if dbt_cdc._agent_seen_at()

@@ -10,13 +10,11 @@
         {% set jobs = dbt_cdc._checked_jobs(job_type, given) %}
         {% set job = dbt_cdc._changed_job(dbt_cdc._find_job(job_type, jobs), given) %}
         {% do jobs.update({job_type: job}) %}
-        {% set assignments = [] %}
+        {% set values = {} %}
         {% for name in given.keys() | list + ['is_threshold_given'] %}
-            {% do assignments.append(name ~ ' = ' ~ job[name] | lower) %}
+            {% do values.update({name: job[name] | lower}) %}
         {% endfor %}
-        {% do dbt_cdc._change_jobs(
-            'update ' ~ dbt_cdc._state_relation('cdc_jobs') ~ ' set ' ~ assignments | join(', ')
-            ~ " where job_type = '" ~ job_type ~ "'", jobs, dry_run
-        ) %}
+        {% do dbt_cdc._change_jobs(dbt_cdc._in_turn(dbt_cdc._update_state_sql(
+            'cdc_jobs', values, "job_type = '" ~ job_type ~ "'")), jobs, dry_run) %}
     {% endif %}
 {% endmacro %}

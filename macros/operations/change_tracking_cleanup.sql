@@ -76,18 +76,12 @@
     {% for table in cleanup.tables if table.min_valid_version < table.mark %}
         {% do ids.append(table.object_id) %}
     {% endfor %}
-    {% if ids %}
-        {% do dbt_cdc._write_twice(
-            'update ' ~ dbt_cdc._state_relation('change_tracking_tables') ~ ' set min_valid_version = '
-            ~ cleanup.version ~ ' where min_valid_version < ' ~ cleanup.version ~ ' and object_id in ('
-            ~ ids | join(', ') ~ ')'
-        ) %}
-    {% endif %}
-    {% do dbt_cdc._write_twice(
-        'update ' ~ dbt_cdc._state_relation('change_tracking_databases')
-        ~ ' set invalid_cleanup_version = ' ~ cleanup.version ~ ' where invalid_cleanup_version < '
-        ~ cleanup.version
-    ) %}
+    {% do dbt_cdc._update_state(
+        'change_tracking_tables', {'min_valid_version': cleanup.version},
+        'min_valid_version < ' ~ cleanup.version ~ ' and object_id in (' ~ ids | join(', ') ~ ')') if ids %}
+    {% do dbt_cdc._update_state(
+        'change_tracking_databases', {'invalid_cleanup_version': cleanup.version},
+        'invalid_cleanup_version < ' ~ cleanup.version) %}
     {% do dbt_cdc._publish_tracking_versions(cleanup.scanned_lsn) %}
 {% endmacro %}
 
@@ -106,11 +100,9 @@
         {% do dbt_cdc._print_cleaned(cleanup) %}
         {% do dbt_cdc.raise_cdc_error(22123, problem, advice) %}
     {% endif %}
-    {% do dbt_cdc._write_twice(
-        'update ' ~ dbt_cdc._state_relation('change_tracking_databases')
-        ~ ' set hardened_cleanup_version = ' ~ cleanup.version ~ ' where hardened_cleanup_version < '
-        ~ cleanup.version
-    ) %}
+    {% do dbt_cdc._update_state(
+        'change_tracking_databases', {'hardened_cleanup_version': cleanup.version},
+        'hardened_cleanup_version < ' ~ cleanup.version) %}
 {% endmacro %}
 
 

@@ -15,13 +15,9 @@
             {% do clean.append(table.object_id) %}
         {% endif %}
     {% endfor %}
-    {% if clean %}
-        {% do dbt_cdc._write_twice(
-            'update ' ~ dbt_cdc._state_relation('change_tracking_tables')
-            ~ ' set cleanup_version = greatest(' ~ version ~ ', min_valid_version) where object_id in ('
-            ~ clean | join(', ') ~ ')'
-        ) %}
-    {% endif %}
+    {% do dbt_cdc._update_state(
+        'change_tracking_tables', {'cleanup_version': 'greatest(' ~ version ~ ', min_valid_version)'},
+        'object_id in (' ~ clean | join(', ') ~ ')') if clean %}
 {% endmacro %}
 
 
@@ -35,8 +31,10 @@
         {% do return(0) %}
     {% endif %}
     {% set started = dbt_cdc._now() %}
-    {% do dbt_cdc._note_history([dbt_cdc._history_row(
-        relation.identifier, table_name, started, mark, is_ended=false)]) %}
+    {% do dbt_cdc._insert_state('mschange_tracking_history', [{
+        'internal_table_name': relation.identifier, 'table_name': table_name, 'start_time': started,
+        'cleanup_version': mark,
+    }]) %}
     {% set removed = dbt_cdc._remove_rows(relation, condition, dead, cut_by=column, threshold=threshold)
         if is_there else 'failed' %}
     {#- fewer than were counted: another cleanup has removed them, or there were too many batches -#}
@@ -46,12 +44,11 @@
     {% set comment = none if removed != 'failed' else dbt_cdc._error_text(
         22123, 'the rows could not be removed' if is_there else 'the table is not there',
         'the next cleanup tries again' if is_there else 'dbt run makes it') %}
-    {% do run_query(
-        'update ' ~ dbt_cdc._state_relation('mschange_tracking_history')
-        ~ ' set end_time = current_timestamp(), rows_cleaned_up = ' ~ (0 if removed == 'failed' else removed or 0)
-        ~ ', comments = ' ~ dbt_cdc._literal(comment) ~ ' where internal_table_name = '
-        ~ dbt_cdc._literal(relation.identifier) ~ ' and start_time = ' ~ started
-    ) %}
+    {% do dbt_cdc._update_state('mschange_tracking_history', {
+        'end_time': 'current_timestamp()', 'rows_cleaned_up': 0 if removed == 'failed' else removed or 0,
+        'comments': dbt_cdc._literal(comment),
+    }, 'internal_table_name = ' ~ dbt_cdc._literal(relation.identifier)
+        ~ ' and start_time = ' ~ dbt_cdc._time_literal(started)) %}
     {% do return(removed) %}
 {% endmacro %}
 

@@ -99,14 +99,14 @@
         {% do run_query('drop function if exists ' ~ dbt_cdc._function_name(name)) %}
     {% endfor %}
     {% do run_query('drop table if exists ' ~ dbt_cdc._change_table_of(registered.capture_instance)) %}
-    {% for table in ['captured_columns', 'index_columns', 'ddl_history', 'change_tables'] %}
-        {% do run_query(
-            'delete from ' ~ dbt_cdc._state_relation(table) ~ ' where object_id = ' ~ registered.object_id) %}
-    {% endfor %}
     {% do run_query(
         'delete from ' ~ dbt_cdc._state_relation('scan_progress') ~ ' where lower(capture_instance) = '
         ~ dbt_cdc._literal(registered.capture_instance | lower)
     ) %}
+    {% for table in ['captured_columns', 'index_columns', 'ddl_history', 'change_tables'] %}
+        {% do run_query(
+            'delete from ' ~ dbt_cdc._state_relation(table) ~ ' where object_id = ' ~ registered.object_id) %}
+    {% endfor %}
 {% endmacro %}
 
 

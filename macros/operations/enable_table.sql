@@ -25,7 +25,13 @@
             table, source.columns, (types or {}).get(table), in_yaml=true), captured_column_list) %}
         {% do dbt_cdc._check_types_known({table: columns}) %}
         {% do dbt_cdc._check_index(meta, source.columns, index_name, index_columns) %}
-        {% do dbt_cdc._check_extended_ddl_handling(meta, enable_extended_ddl_handling, captured_column_list) %}
+        {% if enable_extended_ddl_handling in [true, 1, '1'] %}
+            {% do dbt_cdc.raise_cdc_error(
+                22874, "capture instance '" ~ meta.capture_instance
+                ~ "' with enable_extended_ddl_handling asks for what is not available",
+                'leave enable_extended_ddl_handling out; DDL is followed without it, and new columns by a second '
+                ~ 'instance (' ~ dbt_cdc._page('instances.md') ~ ')') %}
+        {% endif %}
         {% do meta.update(
             index_columns=index_columns,
             supports_net_changes=index_columns | length > 0 if supports_net_changes is none
@@ -52,30 +58,6 @@
             'cdc_capture_instances', dbt_cdc._object_name(meta.capture_instance))) if not file %}
         {% do dbt_cdc._tell_of_types(table, columns) %}
         {% do dbt_cdc._warn_of_storage(allow_partition_switch, filegroup_name) %}
-    {% endif %}
-{% endmacro %}
-
-
-{#- SQL Server's refusals; and as there where the feature is off, it is not to be had otherwise either. -#}
-{% macro _check_extended_ddl_handling(meta, is_asked_for, captured_column_list) %}
-    {% if is_asked_for in [true, 1, '1'] %}
-        {% set name, advice = meta.capture_instance, 'leave enable_extended_ddl_handling out' %}
-        {% set asked = "capture instance '" ~ name ~ "' with enable_extended_ddl_handling " %}
-        {% if name | length > 78 %}
-            {% do dbt_cdc.raise_cdc_error(
-                22875, asked ~ 'has a name of ' ~ name | length ~ ' characters', 'take 78 at most, or ' ~ advice) %}
-        {% elif captured_column_list is not none %}
-            {% do dbt_cdc.raise_cdc_error(
-                22877, asked ~ 'has a captured_column_list', 'capture all columns, or ' ~ advice) %}
-        {% elif dbt_cdc._instances_of([dbt_cdc._source_of(meta)]) %}
-            {% do dbt_cdc.raise_cdc_error(
-                22876, asked ~ 'is not the only one of table ' ~ meta.source_schema ~ '.' ~ meta.source_name,
-                'disable the other one, or ' ~ advice) %}
-        {% endif %}
-        {% do dbt_cdc.raise_cdc_error(
-            22874, asked ~ 'asks for what is not available',
-            advice ~ '; DDL is followed without it, and new columns by a second instance ('
-            ~ dbt_cdc._page('instances.md') ~ ')') %}
     {% endif %}
 {% endmacro %}
 

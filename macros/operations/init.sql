@@ -31,8 +31,10 @@
             {% endif %}
         {% endfor %}
         {% do dbt_cdc._log_line('nothing is written: dry_run') if dry_run %}
+        {#- the first replica, or change table where there is none -#}
+        {% set replicas = nodes | selectattr('config.meta.cdc.index_columns') | list %}
         {% do dbt_cdc._log_line('next: dbt run; then dbt show --inline "select * from {' ~ "{ ref('"
-            ~ dbt_cdc._first_to_show(nodes) ~ "') }" ~ '}"') if not dry_run %}
+            ~ (replicas[0].name[:-3] if replicas else nodes[0].name) ~ "') }" ~ '}"') if not dry_run %}
     {% endif %}
 {% endmacro %}
 
@@ -65,15 +67,6 @@
     {% for text in left_out %}
         {% do dbt_cdc._log_line('left out ' ~ text ~ '; after dbt run, ' ~ advice) %}
     {% endfor %}
-{% endmacro %}
-
-
-{#- The first replica, or change table where there is none. -#}
-{% macro _first_to_show(nodes) %}
-    {% for node in nodes if node.config.meta.cdc.index_columns %}
-        {% do return(node.name[:-3]) %}
-    {% endfor %}
-    {% do return(nodes[0].name) %}
 {% endmacro %}
 
 

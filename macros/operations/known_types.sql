@@ -10,7 +10,9 @@
     {% for column in instance.columns or [] %}
         {% do own.update({column.name: column}) %}
     {% endfor %}
-    {% set misfits = dbt_cdc._columns_that_misfit(log, instance) if instance and not told_by else [] %}
+    {#- of which one of the last images has a value that a capture would refuse -#}
+    {% set misfits = dbt_cdc._fetch(dbt_cdc._columns_that_misfit_sql(log, dbt_cdc._with_encodings(instance, {})))
+        | map(attribute='name') | list if instance and not told_by else [] %}
     {% set columns = [] %}
     {% for column in source.columns %}
         {% set before = own.get(column.name, {}) %}
@@ -51,17 +53,6 @@
             if meta.get('source_schema', '') ~ '.' ~ meta.get('source_name', '') == table %}
     {% endfor %}
     {% do return(found[-1]) %}
-{% endmacro %}
-
-
-{#- The columns of which one of the last images has a value that a capture would refuse. -#}
-{% macro _columns_that_misfit(log, instance) %}
-    {% set names = [] %}
-    {% for row in dbt_cdc._fetch(
-        dbt_cdc._columns_that_misfit_sql(log, dbt_cdc._with_encodings(instance, {}))) %}
-        {% do names.append(row.name) %}
-    {% endfor %}
-    {% do return(names) %}
 {% endmacro %}
 
 

@@ -7,27 +7,19 @@
         {% do raised.append(instance) if instance.low_end < instance.new_low_end %}
         {% do behind.append(instance) if low_end != instance.new_low_end %}
     {% endfor %}
-    {% if raised %}
-        {% do dbt_cdc._write_twice(
-            dbt_cdc._raise_low_ends_sql(raised, dbt_cdc._last_lsns_to_remove(raised))) %}
-    {% endif %}
+    {% set last_lsns = dbt_cdc._last_lsns_to_remove(raised) if raised %}
+    {% set low_ends, lost_lsns = {}, {} %}
+    {% for instance in raised %}
+        {% set name = instance.capture_instance | lower %}
+        {% do low_ends.update({name: dbt_cdc._literal(instance.new_low_end)}) %}
+        {% do lost_lsns.update({name: dbt_cdc._literal(last_lsns.get(instance.capture_instance))}) %}
+    {% endfor %}
+    {% do dbt_cdc._update_state('change_tables', {
+        'start_lsn': 'greatest(start_lsn, ' ~ dbt_cdc._case_of('lower(capture_instance)', low_ends) ~ ')',
+        'lost_lsn': 'greatest(lost_lsn, ' ~ dbt_cdc._case_of('lower(capture_instance)', lost_lsns) ~ ')',
+    }, 'lower(capture_instance) in (' ~ dbt_cdc._literals(low_ends) ~ ')') if raised %}
     {% do dbt_cdc._publish_validity_intervals(shown.scanned_lsn) if behind %}
 {% endmacro %}
-
-
-{% macro _raise_low_ends_sql(raised, last_lsns) -%}
-    {%- set low_ends, lost_lsns = {}, {} -%}
-    {%- for instance in raised -%}
-        {%- set name = instance.capture_instance | lower -%}
-        {%- do low_ends.update({name: dbt_cdc._literal(instance.new_low_end)}) -%}
-        {%- do lost_lsns.update({name: dbt_cdc._literal(last_lsns.get(instance.capture_instance))}) -%}
-    {%- endfor -%}
-    update {{ dbt_cdc._state_relation('change_tables') }}
-    set
-        start_lsn = greatest(start_lsn, {{ dbt_cdc._case_of('lower(capture_instance)', low_ends) }}),
-        lost_lsn = greatest(lost_lsn, {{ dbt_cdc._case_of('lower(capture_instance)', lost_lsns) }})
-    where lower(capture_instance) in ({{ dbt_cdc._literals(low_ends) }})
-{%- endmacro %}
 
 
 {#- The last commit below the new low end that left a row, by instance: whoever has consumed it misses

@@ -16,24 +16,18 @@
                 sessions=dbt_cdc._report_rows(dbt_cdc._report_sessions_sql(sessions | int)),
                 tables=dbt_cdc._report_tables(),
                 errors=dbt_cdc._report_errors(errors | int),
-                error_days=dbt_cdc._report_rows(dbt_cdc._report_error_days_sql()),
-                jobs=dbt_cdc._report_jobs(),
+                error_days=dbt_cdc._report_rows(
+                    'select cast(cast(entry_time as date) as string) as entry_day, count(*) as error_count from '
+                    ~ dbt_cdc._state_relation('dm_cdc_errors') ~ ' group by 1'),
                 consumers=dbt_cdc._report_rows(dbt_cdc._report_consumers_sql())
                     if dbt_cdc._has_state('consumer_bookmarks') else [],
             ) %}
+            {% for job in dbt_cdc._jobs().values() %}
+                {% do data.jobs.append(dict(job, threshold=dbt_cdc._shown_threshold(job))) %}
+            {% endfor %}
         {% endif %}
         {% do log('cdc report: ' ~ tojson(data)) %}
     {% endif %}
-{% endmacro %}
-
-
-{#- The jobs, with the threshold as help_jobs shows it. -#}
-{% macro _report_jobs() %}
-    {% set jobs = [] %}
-    {% for job in dbt_cdc._jobs().values() %}
-        {% do jobs.append(dict(job, threshold=dbt_cdc._shown_threshold(job))) %}
-    {% endfor %}
-    {% do return(jobs) %}
 {% endmacro %}
 
 
@@ -106,13 +100,6 @@
     {% endfor %}
     {% do return(errors) %}
 {% endmacro %}
-
-
-{% macro _report_error_days_sql() -%}
-    select cast(cast(entry_time as date) as string) as entry_day, count(*) as error_count
-    from {{ dbt_cdc._state_relation('dm_cdc_errors') }}
-    group by 1
-{%- endmacro %}
 
 
 {#- All change tables with their validity intervals. Delta knows files and bytes without reading the

@@ -15,13 +15,12 @@
         {% endif %}
         {% if not dry_run %}
             {% do dbt_cdc._enter_database() %}
-            {% do dbt_cdc._write_twice(
-                'update ' ~ dbt_cdc._state_relation('change_tracking_databases')
-                ~ ' set is_auto_cleanup_on = ' ~ settings.is_auto_cleanup_on | lower
-                ~ ', retention_period = ' ~ settings.retention_period ~ ', retention_period_units = '
-                ~ settings.retention_period_units ~ ", retention_period_units_desc = '"
-                ~ settings.retention_period_units_desc ~ "'"
-            ) %}
+            {% do dbt_cdc._update_state('change_tracking_databases', {
+                'is_auto_cleanup_on': settings.is_auto_cleanup_on | lower,
+                'retention_period': settings.retention_period,
+                'retention_period_units': settings.retention_period_units,
+                'retention_period_units_desc': dbt_cdc._literal(settings.retention_period_units_desc),
+            }, 'true') %}
         {% endif %}
         {% do dbt_cdc._print_rows([settings]) %}
     {% endif %}

@@ -1,32 +1,17 @@
 {#- Rows of mschange_tracking_history: what each cleanup of change tracking did. -#}
 
-{#- A row of mschange_tracking_history, as SQL. -#}
-{% macro _history_row(internal_table_name, table_name, start_time, version, rows=none, is_ended=true, comments=none) %}
-    {% do return('(' ~ [
-        dbt_cdc._literal(internal_table_name), dbt_cdc._literal(table_name), start_time,
-        'current_timestamp()' if is_ended else 'cast(null as timestamp)',
-        rows if rows is not none else 'cast(null as bigint)', version, dbt_cdc._literal(comments),
-    ] | join(', ') ~ ')') %}
-{% endmacro %}
-
-
-{% macro _note_history(rows) %}
-    {% do run_query(
-        'insert into ' ~ dbt_cdc._state_relation('mschange_tracking_history') ~ ' select * from values '
-        ~ rows | join(', ')) %}
-{% endmacro %}
-
-
-{#- Steps that are no table's, as rows of mschange_tracking_history; and tables that had nothing to remove. -#}
+{#- Steps that are no table's, and tables that had nothing to remove. -#}
 {% macro _note_steps(cleanup, started, steps, tables=[]) %}
-    {% set rows = [] %}
+    {% set rows, times = [], {'start_time': started, 'end_time': 'now'} %}
     {% for table in tables %}
-        {% do rows.append(dbt_cdc._history_row(table.name, table.table, started, table.mark, rows=0)) %}
+        {% do rows.append(dict(
+            times, internal_table_name=table.name, table_name=table.table, rows_cleaned_up=0,
+            cleanup_version=table.mark)) %}
     {% endfor %}
     {% for step in steps %}
-        {% do rows.append(dbt_cdc._history_row(none, none, started, cleanup.version, comments=step)) %}
+        {% do rows.append(dict(times, cleanup_version=cleanup.version, comments=step)) %}
     {% endfor %}
-    {% do dbt_cdc._note_history(rows) %}
+    {% do dbt_cdc._insert_state('mschange_tracking_history', rows) %}
 {% endmacro %}
 
 
@@ -41,5 +26,5 @@
 
 
 {% macro _now() %}
-    {% do return("timestamp'" ~ modules.datetime.datetime.now(modules.pytz.utc).strftime('%Y-%m-%d %H:%M:%S.%f') ~ "'") %}
+    {% do return(modules.datetime.datetime.now(modules.pytz.utc).strftime('%Y-%m-%d %H:%M:%S.%f')) %}
 {% endmacro %}

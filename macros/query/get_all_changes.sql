@@ -23,20 +23,15 @@
     )
     {%- else %}
     {{ dbt_cdc._indent(dbt_cdc._window_rows(window), 0) }}
-        {{ dbt_cdc._operation_filter(window) }}
+        {#- row 3 is kept for 'all update old' only; decided here for a literal option #}
+        {%- if window.option_sql %}
+        and (`__$operation` <> 3 or {{ window.option_sql }} = 'all update old')
+        {%- elif window.option == 'all' %}
+        and `__$operation` <> 3
+        {%- endif %}
     {%- endif %}
     union all
     select
         {{ columns.nulls | join(',\n        ') }}
     from {{ dbt_cdc._validity_guard(window) }}
-{%- endmacro %}
-
-
-{#- Row 3 is kept for 'all update old' only; decided here for a literal option. -#}
-{% macro _operation_filter(window) -%}
-    {%- if window.option_sql -%}
-    and (`__$operation` <> 3 or {{ window.option_sql }} = 'all update old')
-    {%- elif window.option == 'all' -%}
-    and `__$operation` <> 3
-    {%- endif -%}
 {%- endmacro %}

@@ -8,7 +8,14 @@
         {% do dbt_cdc._widen_columns(instance, plan) %}
         {% do dbt_cdc._enter_ddl_history(instance, plan.history) if plan.history %}
         {% do dbt_cdc._enter_column_types(instance, plan, window) %}
-        {% do dbt_cdc._enter_instance_state(instance, plan, plans) %}
+        {#- One that cannot follow ends there where another one of its table goes on: it keeps what it has, and the
+            window is published without the rest of it. Else `problem` stays, and its model raises it. -#}
+        {% if plan.problem and dbt_cdc._successor_of(instance, plan.problem, plans) %}
+            {% do dbt_cdc._update_metadata(
+                'change_tables', instance, {'end_lsn': dbt_cdc._literal(plan.problem.lsn)}) %}
+            {% do instance.registered.update(end_lsn=plan.problem.lsn) %}
+            {% do plan.update(problem=none) %}
+        {% endif %}
     {% endfor %}
 {% endmacro %}
 
@@ -71,26 +78,23 @@
 
 
 {% macro _enter_ddl_history(instance, history) %}
-    {% set target = dbt_cdc._state_relation('ddl_history') %}
-    {% set object_id = dbt_cdc._object_id(instance.name ~ '_ct') %}
     {% set rows = [] %}
     {% for change in history %}
-        {% do rows.append('(' ~ [
-            dbt_cdc._object_id(instance.table), object_id, change.is_update | lower,
-            dbt_cdc._literal(change.ddl_command or change.operation ~ ' ' ~ instance.table),
-            dbt_cdc._literal(change.lsn), dbt_cdc._time_literal(change.record_time),
-        ] | join(', ') ~ ')') %}
+        {% do rows.append({
+            'source_object_id': dbt_cdc._object_id(instance.table),
+            'object_id': dbt_cdc._object_id(instance.name ~ '_ct'), 'required_column_update': change.is_update,
+            'ddl_command': change.ddl_command or change.operation ~ ' ' ~ instance.table,
+            'ddl_lsn': change.lsn, 'ddl_time': change.record_time,
+        }) %}
     {% endfor %}
-    {% do run_query(
-        'insert into ' ~ target ~ ' select * from values ' ~ rows | join(', ') ~ ' where col5 not in ('
-        ~ 'select ddl_lsn from ' ~ target ~ ' where object_id = ' ~ object_id ~ ')'
-    ) %}
+    {% do dbt_cdc._insert_state(
+        'ddl_history', rows, 'object_id = appended.object_id and ddl_lsn = appended.ddl_lsn') %}
 {% endmacro %}
 
 
 {#- The types as they are now: of the change table's columns, and of the source's. -#}
 {% macro _enter_column_types(instance, plan, window) %}
-    {% set assignments = [] %}
+    {% set values = {} %}
     {% for name in ['column_type', 'source_type', 'declared_type'] %}
         {% set cases = [] %}
         {% for column in instance.registered.columns %}
@@ -98,33 +102,20 @@
             {% do cases.append('when ' ~ column.column_ordinal ~ ' then ' ~ dbt_cdc._literal(now))
                 if now != column[name] %}
         {% endfor %}
-        {% do assignments.append(
-            name ~ ' = case column_ordinal ' ~ cases | join(' ') ~ ' else ' ~ name ~ ' end') if cases %}
+        {% do values.update({
+            name: 'case column_ordinal ' ~ cases | join(' ') ~ ' else ' ~ name ~ ' end'}) if cases %}
     {% endfor %}
-    {% do dbt_cdc._update_metadata('captured_columns', instance, assignments, window) %}
+    {% do dbt_cdc._update_metadata('captured_columns', instance, values, window) %}
 {% endmacro %}
 
 
 {#- Sets columns of the rows that a metadata table has of an instance. What a window says of them is older state
     where others have opened a later one. -#}
-{% macro _update_metadata(table, instance, assignments, window=none) %}
-    {% set update = 'update ' ~ dbt_cdc._state_relation(table) ~ ' set ' ~ assignments | join(', ')
-        ~ ' where object_id = ' ~ dbt_cdc._object_id(instance.name ~ '_ct') %}
-    {% set later = 'select 1 from ' ~ dbt_cdc._state_relation('scan_transactions') ~ " where window_to_lsn > '"
-        ~ window.to_lsn ~ "'" if window %}
-    {% do run_query(dbt_cdc._unless_exists(later, update) if window else update) if assignments %}
-{% endmacro %}
-
-
-{#- An instance that cannot follow ends there where another one of its table goes on: it keeps what it
-    has, and the window is published without the rest of it. Else `problem` stays, and its model raises
-    it. -#}
-{% macro _enter_instance_state(instance, plan, plans) %}
-    {% if plan.problem and dbt_cdc._successor_of(instance, plan.problem, plans) %}
-        {% do dbt_cdc._update_metadata('change_tables', instance, ["end_lsn = '" ~ plan.problem.lsn ~ "'"]) %}
-        {% do instance.registered.update(end_lsn=plan.problem.lsn) %}
-        {% do plan.update(problem=none) %}
-    {% endif %}
+{% macro _update_metadata(table, instance, values, window=none) %}
+    {% do dbt_cdc._update_state(
+        table, values, 'object_id = ' ~ dbt_cdc._object_id(instance.name ~ '_ct'),
+        'select 1 from ' ~ dbt_cdc._state_relation('scan_transactions') ~ " where window_to_lsn > '"
+        ~ window.to_lsn ~ "'" if window) %}
 {% endmacro %}
 
 

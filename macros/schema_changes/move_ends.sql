@@ -7,15 +7,15 @@
     longer, is entered in the same statement: until then each command makes the same plan. -#}
 {% macro _raise_emptied_low_ends(window) %}
     {% for name, plan in dbt_cdc._invocation_cache().get('plans', {}).items() %}
-        {% set instance, assignments = dbt_cdc._capture_instances()[name], [] %}
+        {% set instance, values = dbt_cdc._capture_instances()[name], {} %}
         {% if plan.emptied_lsn %}
             {% set after = dbt_cdc.increment_lsn(plan.emptied_lsn) %}
             {% set goes_on = plan.emptied_lsn == dbt_cdc.increment_lsn(window.previous_lsn) %}
             {% set low_end = after if goes_on or plan.emptied_place == plan.emptied_lsn else plan.emptied_lsn %}
-            {% do assignments.extend([
-                "start_lsn = greatest(start_lsn, '" ~ low_end ~ "')",
-                "lost_lsn = greatest(lost_lsn, '" ~ plan.emptied_lsn ~ "')",
-            ]) %}
+            {% do values.update(
+                start_lsn="greatest(start_lsn, '" ~ low_end ~ "')",
+                lost_lsn="greatest(lost_lsn, '" ~ plan.emptied_lsn ~ "')"
+            ) %}
             {% do dbt_cdc._log_line(
                 instance.table ~ ' was ' ~ plan.emptied_by ~ ': windows of ' ~ instance.name ~ ' start at '
                 ~ low_end ~ ' or later; consumers start over from the table as it was then'
@@ -24,9 +24,9 @@
             ) %}
         {% endif %}
         {% if plan.is_dropped is not none and plan.is_dropped != instance.registered.has_drop_pending %}
-            {% do assignments.append('has_drop_pending = ' ~ plan.is_dropped | lower) %}
+            {% do values.update(has_drop_pending=plan.is_dropped | lower) %}
         {% endif %}
-        {% do dbt_cdc._update_metadata('change_tables', instance, assignments, window) %}
+        {% do dbt_cdc._update_metadata('change_tables', instance, values, window) %}
     {% endfor %}
 {% endmacro %}
 
@@ -36,13 +36,11 @@
 {% macro _end_abandoned_instances(window) %}
     {% set gone = window.abandoned | select('in', window.published) | reject('in', window.ended) | list %}
     {% if gone %}
-        {% do run_query(dbt_cdc._unless_exists(
+        {% do dbt_cdc._update_state(
+            'change_tables', {'end_lsn': dbt_cdc._literal(dbt_cdc.increment_lsn(window.previous_lsn))},
+            'end_lsn is null and lower(capture_instance) in (' ~ dbt_cdc._literals(gone) ~ ')',
             'select 1 from ' ~ dbt_cdc._state_relation('lsn_time_mapping')
-            ~ " where start_lsn >= '" ~ window.to_lsn ~ "'",
-            'update ' ~ dbt_cdc._state_relation('change_tables') ~ " set end_lsn = '"
-            ~ dbt_cdc.increment_lsn(window.previous_lsn) ~ "' where end_lsn is null"
-            ~ ' and lower(capture_instance) in (' ~ dbt_cdc._literals(gone) ~ ')'
-        )) %}
+            ~ " where start_lsn >= '" ~ window.to_lsn ~ "'") %}
     {% endif %}
 {% endmacro %}
 

@@ -4,11 +4,9 @@
     its first record, and so is a table that nobody captures. The tables of the first window are taken as known. -#}
 {% macro _report_new_columns(window) %}
     {% if var('cdc_report_new_columns', true) and dbt_cdc._capture_instances() and window.touched_tables %}
-        {% set tables, columns, rows = [], {}, [] %}
+        {% set tables, columns = [], {} %}
         {% for row in dbt_cdc._new_columns(window) %}
             {% set table = row.source_schema ~ '.' ~ row.source_name %}
-            {% do rows.append('(' ~ dbt_cdc._literals([
-                row.source_schema, row.source_name, row.column_name, row.first_lsn]) ~ ')') %}
             {% if row.column_name %}
                 {% do columns.setdefault(table, []).append("'" ~ row.column_name ~ "' since LSN " ~ row.first_lsn) %}
             {% elif dbt_cdc._uncaptured([dbt_cdc._source_of(row)]) %}
@@ -26,9 +24,7 @@
                 ~ '; a second instance can (dbt run-operation enable_table)'
             ) %}
         {% endfor %}
-        {% do run_query(
-            'insert into ' ~ dbt_cdc._state_relation('observed_columns') ~ ' values ' ~ rows | join(', ')
-        ) if rows %}
+        {% do dbt_cdc._insert_state('observed_columns', dbt_cdc._new_columns(window)) %}
     {% endif %}
 {% endmacro %}
 

@@ -55,10 +55,8 @@
 {% macro _request_of_job(job_type, request) %}
     {% do dbt_cdc._make_jobs() %}
     {% do dbt_cdc._ensure_state_tables('jobs') %}
-    {% do run_query(
-        'insert into ' ~ dbt_cdc._state_relation('job_requests') ~ " select '" ~ job_type ~ "', '"
-        ~ request ~ "', current_timestamp()"
-    ) %}
+    {% do dbt_cdc._insert_state(
+        'job_requests', [{'job_type': job_type, 'request': request, 'requested_at': 'now'}]) %}
 {% endmacro %}
 
 

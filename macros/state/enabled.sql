@@ -38,13 +38,10 @@
 
 {#- The models of this package that hold or show the state. -#}
 {% macro _state_nodes() %}
-    {% set nodes = [] %}
-    {% for node in graph.nodes.values()
-        if node.resource_type == 'model' and node.package_name == 'dbt_cdc'
-        and node.config.materialized in ['state_table', 'state_view', 'scan', 'publication'] %}
-        {% do nodes.append(node) %}
-    {% endfor %}
-    {% do return(nodes | sort(attribute='alias')) %}
+    {% set kinds = ['state_table', 'state_view', 'scan', 'publication'] %}
+    {% do return(graph.nodes.values() | selectattr('resource_type', 'eq', 'model')
+        | selectattr('package_name', 'eq', 'dbt_cdc') | selectattr('config.materialized', 'in', kinds)
+        | sort(attribute='alias')) %}
 {% endmacro %}
 
 

@@ -8,10 +8,8 @@
     {% if found.balance %}
         {% set balance = dbt_cdc._balance(found) %}
         {% do dbt_cdc._ensure_state_tables() %}
-        {% do run_query(
-            'insert into ' ~ dbt_cdc._state_relation('event_balances') ~ " select current_timestamp(), '" ~ invocation_id
-            ~ "', " ~ balance.values() | join(', ')
-        ) %}
+        {% do dbt_cdc._insert_state(
+            'event_balances', [dict(balance, recorded_at='now', invocation_id=invocation_id)]) %}
         {% do dbt_cdc._log_line(dbt_cdc._balance_text(balance))
             if balance.landed != balance.in_log + balance.tombstones %}
     {% endif %}

@@ -98,28 +98,15 @@
 {#- Makes cdc_jobs with both jobs in it, in one commit: a project that dropped one keeps it dropped. -#}
 {% macro _make_jobs() %}
     {% if not dbt_cdc._has_state('cdc_jobs') %}
-        {% set table, rows = dbt_cdc._state_relation('cdc_jobs'), [] %}
-        {% for job in dbt_cdc._default_jobs().values() %}
-            {% do rows.append(dbt_cdc._job_row_sql(job)) %}
-        {% endfor %}
+        {% set table, jobs = dbt_cdc._state_relation('cdc_jobs'), dbt_cdc._default_jobs() %}
         {% do adapter.create_schema(table) %}
         {% do run_query(dbt_cdc._create_once(
             'create table if not exists ' ~ table ~ ' using ' ~ dbt_cdc._file_format() ~ ' as '
-            ~ rows | join(' union all ')
+            ~ dbt_cdc._state_rows(
+                'cdc_jobs', [dict(jobs.capture, database_id=0), dict(jobs.cleanup, database_id=0)])
         )) %}
         {% do dbt_cdc._remember(table) %}
     {% endif %}
-{% endmacro %}
-
-
-{% macro _job_row_sql(job) %}
-    {% do return(
-        "select 0 as database_id, '" ~ job.job_type ~ "' as job_type, '" ~ job.job_id ~ "' as job_id, "
-        ~ job.maxtrans ~ ' as maxtrans, ' ~ job.maxscans ~ ' as maxscans, ' ~ job.continuous | lower
-        ~ ' as continuous, ' ~ job.pollinginterval ~ 'L as pollinginterval, ' ~ job.retention
-        ~ 'L as retention, ' ~ job.threshold ~ 'L as threshold, ' ~ job.is_threshold_given | lower
-        ~ ' as is_threshold_given'
-    ) %}
 {% endmacro %}
 
 

@@ -16,7 +16,8 @@
         {% do dbt_cdc._ensure_state_tables() if found %}
         {% set waiting = dbt_cdc._state_relation('waiting_transactions') %}
         {% if found %}
-            {% do run_query('insert overwrite ' ~ waiting ~ ' values ' ~ dbt_cdc._waiting_values(found)) %}
+            {#- to find it again would read the landed events again -#}
+            {% do run_query('insert overwrite ' ~ waiting ~ ' ' ~ dbt_cdc._state_rows('waiting_transactions', found)) %}
         {% elif dbt_cdc._has_state('waiting_transactions')
             and dbt_cdc._fetch('select 1 from ' ~ waiting ~ ' limit 1') %}
             {% do run_query('delete from ' ~ waiting) %}
@@ -49,18 +50,6 @@
         ~ (', and with it ' ~ row.waiting_commits ~ ' later ones' if row.waiting_commits)
     ) %}
 {% endmacro %}
-
-
-{#- What was found, as values; to find it again would read the landed events again. -#}
-{% macro _waiting_values(found) -%}
-    {%- for row in found -%}
-    (
-        {{- dbt_cdc._literals([row.tran_id, row.commit_lsn]) }}, {{ row.landed_events }}, {{ row.event_count or 'null' }}, {# -#}
-        {{ dbt_cdc._time_literal(row.since) }}, {{ row.first_position }}, {{ dbt_cdc._literal(row.reason) }}, {# -#}
-        {{ row.waiting_commits }})
-        {{- ', ' if not loop.last }}
-    {%- endfor -%}
-{%- endmacro %}
 
 
 {#- As the model waiting_transactions describes them, the one that the others wait for first. -#}

@@ -99,6 +99,22 @@ class Database:
         """The rows of a table, each as text, sorted."""
         return sorted(json.dumps(row, sort_keys=True) for row in self.tables[table])
 
+    def truths(self, table: str) -> list[list[str]]:
+        """The same before the first transaction and behind each of them."""
+        rows: list[Row] = []
+        found: list[list[str]] = [[]]
+        for transaction in self.transactions:
+            for change in transaction.changes:
+                if change.table == table:
+                    if change.op == "t":
+                        rows.clear()
+                    if change.before is not None:
+                        rows.remove(change.before)
+                    if change.after is not None:
+                        rows.append(change.after)
+            found.append(sorted(json.dumps(row, sort_keys=True) for row in rows))
+        return found
+
 
 @dataclass
 class Connector:

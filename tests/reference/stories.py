@@ -37,10 +37,15 @@ def begin(rng: random.Random) -> tuple[Database, Connector]:
     return database, connector
 
 
-def go_on(rng: random.Random, database: Database, connector: Connector) -> None:
+WAYS = ["stream", "restart", "restart", "again", "twice", "snapshot"]
+
+
+def go_on(
+    rng: random.Random, database: Database, connector: Connector, ways: list[str] = WAYS
+) -> None:
     """A few transactions, and how the connector gets through them. Equal rows of one INSERT into a
     table without a key come where it does not restart: else nothing tells them from copies."""
-    what = rng.choice(["stream", "restart", "restart", "again", "twice", "snapshot"])
+    what = rng.choice(ways)
     for _ in range(rng.randrange(1, 4)):
         database.commit(*_statements(rng, database, has_equal=what == "stream"))
     if what == "snapshot":
@@ -126,12 +131,12 @@ def arrive_by_topic(rng: random.Random, events: list[Event]) -> list[Event]:
     return landed
 
 
-def clean(seed: int, segments: int) -> Story:
-    """A long story whose log is the database, whatever the connector went through."""
+def clean(seed: int, segments: int, ways: list[str] = WAYS) -> Story:
+    """A story whose log is the database, whatever the connector went through."""
     rng = random.Random(seed)
     database, connector = begin(rng)
     for _ in range(segments):
-        go_on(rng, database, connector)
+        go_on(rng, database, connector, ways)
     database.commit(*_statements(rng, database, has_equal=False))
     connector.stream()
     landed: list[Event] = []
@@ -142,12 +147,12 @@ def clean(seed: int, segments: int) -> Story:
     return Story(database, landed)
 
 
-def faulty(seed: int) -> tuple[str, Story]:
+def faulty(seed: int, ways: list[str] = WAYS) -> tuple[str, Story]:
     """A short story in which something goes wrong that no log can always make good."""
     rng = random.Random(seed)
     database, connector = begin(rng)
     for _ in range(3):
-        go_on(rng, database, connector)
+        go_on(rng, database, connector, ways)
     start = rng.randrange(8, len(connector.sent))
     events = list(connector.sent)
     fault = rng.choice(["lost", "late", "part", "back", "other", "shuffled"])
@@ -170,7 +175,7 @@ def faulty(seed: int) -> tuple[str, Story]:
         events[start : start + 25] = part
     elif fault == "back":
         database.restore(rng.randrange(200, 4000))
-        go_on(rng, database, connector)
+        go_on(rng, database, connector, ways)
         events = connector.sent
     else:
         other = Database(["t"], ["t"], name="other")

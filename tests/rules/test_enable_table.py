@@ -55,11 +55,6 @@ REFUSALS: list[tuple[str, dict[str, Any]]] = [
     ("CDC 22963: capture instance 'notes2' has meta.cdc.capture_from: 'then'",
      {"capture_from": "then"}),
     ("CDC 22963: file is 'json'", {"file": "json"}),
-    ("CDC 22875: capture instance 'xxx", {"capture_instance": "x" * 79, **EXTENDED}),
-    ("CDC 22877: capture instance 'notes2' with enable_extended_ddl_handling has a captured_column",
-     {"captured_column_list": "id", **EXTENDED}),
-    ("CDC 22876: capture instance 'notes2' with enable_extended_ddl_handling is not the only one "
-     "of table dbo.notes", EXTENDED),
     ("CDC 22874: capture instance 'other' with enable_extended_ddl_handling asks for what is not "
      "available", {"source_name": "other", "capture_instance": "other", **EXTENDED}),
 ]  # fmt: skip

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from harness import Project
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from reference import stories
-from reference.source import rows_by_the_log
-from test_debezium_faults import MODEL, SOURCE, Shop
+from reference.source import arrive, rows_by_the_log
+from reference.stories import Story
+from test_debezium_faults import LANDED, MODEL, SOURCE, Shop
 
 pytestmark = pytest.mark.slow
 
@@ -67,3 +72,73 @@ def test_whatever_goes_wrong_is_said(shop, seed):
             assert "CDC 22859" in result.output, (fault, result.output)
             return
     assert "waits" in result.output or not shop.lacks(story.database), fault
+
+
+# --- many stories, each landed in one batch: the log's statement alone, and no run ----------------
+
+# What the statement alone does not read: a run compares a later snapshot with the log.
+WITHOUT_SNAPSHOTS = [way for way in stories.WAYS if way != "snapshot"]
+
+
+class Statement:
+    """What a log is made of where all has landed at once, as dbt has compiled it."""
+
+    def __init__(self, shop: Shop) -> None:
+        shop.start()
+        shop.project.ok("compile", "--select", "log")
+        file = shop.project.folder / "target/compiled/shop/models/log.sql"
+        self.spark = shop.spark
+        self.text = file.read_text(encoding="utf-8").replace(
+            f"{shop.project.schema}.landed", "landed_story"
+        )
+        assert "landed_story" in self.text
+
+    def log(self, story: Story) -> list[Any]:
+        """The records of the log; raises what Spark raises."""
+        rows = [(e.position, e.topic, e.key, e.value, e.headers) for e in arrive(story.events)]
+        self.spark.createDataFrame(rows, LANDED).createOrReplaceTempView("landed_story")
+        return self.spark.sql(self.text).collect()
+
+
+@pytest.fixture(scope="module")
+def statement(shop: Shop) -> Statement:
+    return Statement(shop)
+
+
+def wrong(statement: Statement, story: Story) -> str:
+    """What is wrong in silence: the log's tables are none that the source had, or lack something
+    while nothing waits."""
+    try:
+        records = statement.log(story)
+    except (PySparkException, Py4JJavaError) as error:
+        return "" if "CDC 22859" in str(error) else str(error)
+    behind = {record.source_database for record in records if record.source_database}
+    waiting = [json.loads(record.balance).get("waiting") for record in records if record.balance]
+    places = None
+    for table in story.database.tables:
+        try:
+            found = rows_by_the_log(records, table)
+        except ValueError as error:
+            return f"{table}: {error}"
+        truths = enumerate(story.database.truths(table))
+        known = {number for number, truth in truths if truth == found}
+        places = known if places is None else places & known
+    if not places:
+        return f"its tables are none that the source had, behind {behind}"
+    is_whole = len(story.database.transactions) in places
+    return (
+        "" if is_whole or any(waiting) or not records else "something is missing, and nothing waits"
+    )
+
+
+@pytest.mark.parametrize("first", range(0, 150, 50))
+def test_many_stories(statement: Statement, first: int) -> None:
+    """Whatever happens, clean or not: the tables that the source had, or a word of the fault."""
+    found = {}
+    for seed in range(first, first + 50):
+        clean = stories.clean(10_000 + seed, 3, WITHOUT_SNAPSHOTS)
+        fault, faulty = stories.faulty(10_000 + seed, WITHOUT_SNAPSHOTS)
+        found[seed, "clean"] = wrong(statement, clean)
+        if fault != "other":  # of which database a log is, a run knows
+            found[seed, fault] = wrong(statement, faulty)
+    assert not any(found.values()), {story: text for story, text in found.items() if text}
