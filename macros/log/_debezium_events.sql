@@ -124,9 +124,10 @@ events as (
             ) | indent(8) }}
         when value is null or value = 'null'
             then 'tombstone'
-        when unreadable is not null
+        {#- of two JSON texts Spark reads the first #}
+        when unreadable is not null or value rlike '[}] *[{] *"[a-z]'
             then {{ dbt_cdc._raise_bad_record(
-                place, "'it is not readable JSON'", 'look at its row in ' ~ events ~ mend
+                place, "'it is not readable JSON, or more than one'", 'look at its row in ' ~ events ~ mend
             ) | indent(8) }}
         when status in ('BEGIN', 'END') and not coalesce(id, '') rlike '^[^:]+:[0-9]+\\z'
             then {{ dbt_cdc._raise_bad_record(

@@ -83,9 +83,9 @@ from (
         _metadata.file_name as file_name
     from text.{{ dbt_cdc._column(folder) }}
 )
--- a line that was cut stops the run and names its file; an empty one is passed over
-where if(event.position is null and line <> '', raise_error(concat(
-    file_name, ' has a line that is no event: ', left(line, 200))), event is not null)
+-- stops at a line that was cut or has two events, and names its file; passes over an empty one
+where if((event.position is null and line <> '') or line rlike '[}] *[{] *"[a-z]', raise_error(concat(
+    file_name, ' has a line that is not one event: ', left(line, 200))), event is not null)
 {{ '{%' }} if is_incremental() {{ '%}' }}
 and file_name > (select coalesce(max(file_name), '') from {{ '{{ this }}' }})
 {{ '{%' }} endif {{ '%}' }}

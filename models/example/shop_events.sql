@@ -26,11 +26,11 @@ select
     event.headers,
     landed_file
 from landed
--- a line that was cut stops the run and names its file; an empty one is passed over
+-- stops at a line that was cut or has two events, and names its file; passes over an empty one
 where
     if(
-        event.position is null and line <> '',
-        raise_error(concat(landed_file, ' has a line that is no event: ', left(line, 200))),
+        (event.position is null and line <> '') or line rlike '[}] *[{] *"[a-z]',
+        raise_error(concat(landed_file, ' has a line that is not one event: ', left(line, 200))),
         event is not null
     )
     {% if is_incremental() %}

@@ -565,6 +565,7 @@ def test_values_by_schema(make_project, spark):
     [
         ('{"op": "c", "source": {"lsn": 1}}', "provide.transaction.metadata=true"),
         ('{"op": "c", "source"', "not readable JSON"),
+        ('{"ts_ms": 1}{"ts_ms": 2}', "not readable JSON, or more than one"),
         ('{"id": 1}', "no Debezium change event"),
         ('{"ts_ms": 1, "v": 2}', "no Debezium change event"),
         (
@@ -596,9 +597,13 @@ def test_a_line_that_was_cut(read, spark, tmp_path):
     query = model.replace("/landing/shop", str(tmp_path))
     (tmp_path / "whole").write_text(f"{line}\n\n", encoding="utf-8")
     assert [row.position for row in spark.sql(query).collect()] == [1]
-    (tmp_path / "cut").write_text(line[:50], encoding="utf-8")
-    with pytest.raises(Exception, match="cut has a line that is no event: " + line[:50]):
-        spark.sql(query).collect()
+    tricky = {"position": 2, "topic": "t", "value": json.dumps({"a": '}{"b'}), "key": "} {"}
+    (tmp_path / "tricky").write_text(json.dumps(tricky), encoding="utf-8")
+    assert len(spark.sql(query).collect()) == 2
+    for text in (line[:50], line + line, f"{line} {line}"):
+        (tmp_path / "cut").write_text(text, encoding="utf-8")
+        with pytest.raises(Exception, match="cut has a line that is not one event: " + line[:50]):
+            spark.sql(query).collect()
 
 
 def test_arguments_are_checked(make_project):
