@@ -34,7 +34,9 @@
             ~ ('; an earlier run left it open, newer commits wait for the next run' if window.has_newer)
         ) %}
     {% else %}
-        {% do dbt_cdc._log_line('nothing to capture after ' ~ window.previous_lsn) %}
+        {% set new = dbt_cdc._capture_instances().keys() | reject('in', state.intervals) | join(', ') %}
+        {% do dbt_cdc._log_line('nothing to capture after ' ~ window.previous_lsn
+            ~ ('; ' ~ new ~ ': enabled with the next commit in the log' if new)) %}
     {% endif %}
     {% do dbt_cdc._invocation_cache().update(window=window) %}
 {% endmacro %}

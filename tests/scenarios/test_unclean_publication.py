@@ -55,6 +55,20 @@ def take_lines_out(capturing: Capture) -> None:
     (capturing.project.folder / "models/lines.yml").unlink()
 
 
+def test_a_new_instance_in_a_quiet_log(make_project: Callable[..., Project]) -> None:
+    """It has no validity interval before the log goes on; the run says so."""
+    capturing, writer = Capture(make_project, [ITEMS], vars=PLAIN), Writer()
+    capturing.land(writer.insert("items", id=1, name="a"))
+    capturing.run()
+    add_lines(capturing, "log_start")
+    said = f"nothing to capture after {writer.last}; dbo_lines: enabled with the next commit"
+    assert said in capturing.run().output
+    capturing.land(writer.insert("items", id=2, name="b"))
+    capturing.run()
+    assert high_ends(capturing) == {"dbo_items": writer.last, "dbo_lines": writer.last}
+    assert f"nothing to capture after {writer.last}\n" in capturing.run().output
+
+
 @pytest.mark.parametrize(("capture_from", "stopped"), [("log_start", "lines"), ("now", "items")])
 def test_an_instance_that_is_taken_out_before_it_is_published(
     make_project: Callable[..., Project], capture_from: str, stopped: str
