@@ -636,7 +636,6 @@ TYPES = {
 TABLES = ("customers", "docs", "events_log", "orders", "pgbench_accounts", "pgbench_branches",
           "pgbench_history", "pgbench_tellers")  # fmt: skip
 BEFORE_IMAGES = {"public.docs": "key"}
-needs_data = pytest.mark.skipif(DATA is None, reason="no real logs: ../shared/data is not there")
 
 
 @pytest.fixture(scope="module")
@@ -655,7 +654,6 @@ def logs(landed) -> dict[str, list[LogRecord]]:
     return {name: read_log(events, TYPES, BEFORE_IMAGES).records for name, events in landed.items()}
 
 
-@needs_data
 @pytest.mark.parametrize("encoding", ["debezium", "debezium_schemas"])
 @pytest.mark.parametrize("table", TABLES)
 def test_real_log_gives_the_true_states(truth, logs, encoding, table):
@@ -678,7 +676,6 @@ def test_real_log_gives_the_true_states(truth, logs, encoding, table):
         low = increment_lsn(high)
 
 
-@needs_data
 def test_both_encodings_give_one_log(logs):
     plain, schemas = ([r for r in log if r.tran_id != "snapshot"] for log in logs.values())
     assert plain == schemas
@@ -697,7 +694,6 @@ def is_key_change(record: LogRecord) -> bool:
     return any(before.get(key) != after.get(key) for key in keys)
 
 
-@needs_data
 @settings(thorough, max_examples=10)
 @given(seed=st.integers(0, 1000))
 def test_at_least_once_delivery_and_late_events(landed, logs, seed):

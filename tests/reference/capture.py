@@ -1,4 +1,4 @@
-"""From the canonical log to change rows (semantics 1-2, contract sections 3, 5 and 11)."""
+"""From the canonical log to change rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Change tracking (semantics 8), transcribed plainly: every event of every key is kept."""
+"""Change tracking, transcribed plainly: every event of every key is kept."""
 
 from __future__ import annotations
 

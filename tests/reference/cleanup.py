@@ -1,4 +1,4 @@
-"""Retention (semantics 4.6 and 5), transcribed plainly."""
+"""Retention, transcribed plainly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Landed Debezium PostgreSQL events -> the canonical log (contract section 10).
+"""Landed Debezium PostgreSQL events -> the canonical log (docs/log.md).
 
 Commits are numbered by C, the LSN of a transaction's END; the snapshot is C = 65536. With prev =
 the C of the transaction emitted before (0 for the snapshot, 65536 for the first one without a
@@ -93,7 +93,7 @@ def read_log(
 ) -> Decoded:
     """The canonical records of all transactions that are whole, in LSN order.
 
-    `types` and `before_images` as in contract section 10, by 'schema.table'. Where `raw`, values
+    `types` and `before_images` as of debezium_log, by 'schema.table'. Where `raw`, values
     are as the source wrote them, as the adapter leaves them; else as the canonical log spells them.
     Raises ValueError for incremental snapshots, which this reference does not cover.
     """
@@ -288,7 +288,7 @@ def _plain(text: str | None) -> Any:
 
 
 def _text(value: Any, schema: Mapping[str, Any] | None, data_type: str | None) -> str | None:
-    """One encoded value -> the canonical log's text (contract section 3) or None."""
+    """One encoded value -> the canonical log's text or None."""
     if value is None or value in (True, False) or value == UNAVAILABLE:
         return {True: "true", False: "false"}.get(value, value)
     if isinstance(value, str) and value in PLACEHOLDERS:

@@ -1,4 +1,4 @@
-"""The canonical raw log (contract section 3) and LSN arithmetic."""
+"""The canonical raw log (docs/log.md) and LSN arithmetic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The query functions (semantics 3), transcribed plainly, one key at a time."""
+"""The query functions, transcribed plainly, one key at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What DDL and TRUNCATE records do to a table's capture instances (semantics 6.4, 7, 12)."""
+"""What DDL and TRUNCATE records do to a table's capture instances (docs/instances.md)."""
 
 from __future__ import annotations
 

@@ -26,11 +26,9 @@ PG_TYPES = {
 }  # fmt: skip
 
 
-def data_dir() -> Path | None:
-    """$DBT_CDC_TRUTH, or ../shared/data beside the repository; None when there is none."""
-    root = Path(__file__).parents[2]
-    path = Path(os.environ.get("DBT_CDC_TRUTH") or root.parent / "shared" / "data")
-    return path if (path / "postgres" / "truth").is_dir() else None
+def data_dir() -> Path:
+    """$DBT_CDC_TRUTH, or the log that ships with the tests (data/README.md)."""
+    return Path(os.environ.get("DBT_CDC_TRUTH") or Path(__file__).parents[1] / "data")
 
 
 def read_lines(path: Path) -> Iterator[Any]:

@@ -1,4 +1,4 @@
-"""Reading one JSON value as a Spark type (contract sections 3 and 11)."""
+"""Reading one JSON value as a Spark type (docs/instances.md)."""
 
 from __future__ import annotations
 

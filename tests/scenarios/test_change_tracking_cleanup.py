@@ -1,4 +1,4 @@
-"""Cleanup of change tracking (semantics 8.8, G38), against the reference."""
+"""Cleanup of change tracking (G38), against the reference."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Columns as SQL Server has them where the YAML says so: the source's column_id, computed columns,
-large values of before images (semantics 2.4, 6.2, 6.3; G1)."""
+large values of before images (G1)."""
 
 from __future__ import annotations
 

@@ -30,7 +30,6 @@ from reference.truth import data_dir, landed_events
 pytestmark = pytest.mark.slow
 
 DATA = data_dir()
-needs_data = pytest.mark.skipif(DATA is None, reason="no real logs: ../shared/data is not there")
 LANDED = "position bigint, topic string, key string, value string, headers string"
 LOG_PAGE = (PACKAGE / "docs" / "log.md").read_text(encoding="utf-8")
 COLUMNS = (
@@ -204,7 +203,6 @@ def hostile() -> list[Event]:
 # --- whole logs -----------------------------------------------------------------------------------
 
 
-@needs_data
 @pytest.mark.parametrize("encoding", ["debezium", "debezium_schemas"])
 def test_real_log(read, encoding):
     events = landed_events(DATA / "postgres" / encoding / "all.jsonl.gz")
@@ -316,7 +314,6 @@ def test_batches_of_a_hostile_log(run_batches, hostile):
     assert log == expected(hostile)
 
 
-@needs_data
 @pytest.mark.soak
 def test_batches_of_the_real_log(run_batches):
     rng = random.Random(7)

@@ -1,4 +1,4 @@
-"""Enabling and disabling a schema (semantics 4.1): sp_cdc_enable_db and sp_cdc_disable_db."""
+"""Enabling and disabling a schema: sp_cdc_enable_db and sp_cdc_disable_db."""
 
 from __future__ import annotations
 

@@ -400,12 +400,10 @@ def test_variables(first: First, before: str, after: str | None) -> None:
     assert script.with_variables(before, "vars:\n  x: 1\n  y:\n    - z\n") == after
 
 
-@pytest.mark.skipif(data_dir() is None, reason="no ../shared/data beside the repository")
 def test_a_real_log_with_schemas(first: First, capsys: pytest.CaptureFixture[str]) -> None:
     """From what has landed to replicas, which are the true tables; one column is dropped and comes
     back with another type."""
     data = data_dir()
-    assert data
     path = data / "postgres" / "debezium_schemas" / "all.jsonl.gz"
     first.land(*map(asdict, landed_events(path)))
     types = {

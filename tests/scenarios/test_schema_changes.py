@@ -1,5 +1,5 @@
 """The life of capture instances over runs: DDL and TRUNCATE in the log, two instances, a hand-over,
-the run-operations around it (semantics 4.2 to 4.4, 6.4, 7; G20 to G24, G28)."""
+the run-operations around it (G20 to G24, G28)."""
 
 from __future__ import annotations
 
