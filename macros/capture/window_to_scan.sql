@@ -8,11 +8,15 @@
             {% set state = dbt_cdc._published_state() %}
             {% set window = dbt_cdc._with_state(dbt_cdc._find_work(state.scanned_lsn), state) %}
         {% endif %}
-        {% set zero = dbt_cdc._zero_lsn() %}
-        {% do cache.update(window_to_scan=window
-            or {'previous_lsn': zero, 'to_lsn': none, 'floor_lsn': zero, 'published': []}) %}
+        {% do cache.update(window_to_scan=window or dbt_cdc._no_window()) %}
     {% endif %}
     {% do return(cache.window_to_scan) %}
+{% endmacro %}
+
+
+{% macro _no_window() %}
+    {% set zero = dbt_cdc._zero_lsn() %}
+    {% do return({'previous_lsn': zero, 'to_lsn': none, 'floor_lsn': zero, 'published': []}) %}
 {% endmacro %}
 
 
