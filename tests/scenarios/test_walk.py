@@ -38,7 +38,7 @@ KINDS = {
 }
 READS = {"now": "dbo_items", "then": "dbo_items", "feed": "dbo_items", "notes_now": "dbo_notes"}
 COLUMNS_OF = {**COLUMNS, "notes_now": ["id", "name"]}
-WAYS_ON = {"313": "start over", "2714": "start over", "22859": "mend"}
+WAYS_ON = {"313": "start over", "2714": "start over", "22859": "mend", "22985": "disable"}
 
 
 def model_of(consumer: str, instance: str) -> str:
@@ -204,6 +204,9 @@ class Walk:
             assert self.bad, f"{name}: {message}"
             self.capture.amend(self.bad.lsn, after_image=self.bad.after_image)
             self.bad = None
+        elif way == "disable":
+            ended = re.search(r"capture instance '(\w+)' ended", message)[1]  # type: ignore[index]
+            self.disable(ended.lower())
         else:
             assert name in self.consumers, f"{name}: {message}"
             self.start_over(self.consumers[name])
@@ -349,10 +352,13 @@ class Walk:
         name = self.rng.choice(list(self.declared))
         if len(self.declared) > 1 and name in self.intervals():
             self.take_out(name)
-            given = {"source_schema": "dbo", "source_name": ALL[name].source_name}
-            result = self.operation("disable_table", **given, capture_instance=name, dry_run=False)
-            assert result.success, result.output
-            self.ends.pop(name, None)
+            self.disable(name)
+
+    def disable(self, name: str) -> None:
+        given = {"source_schema": "dbo", "source_name": ALL[name].source_name}
+        result = self.operation("disable_table", **given, capture_instance=name, dry_run=False)
+        assert result.success, result.output
+        self.ends.pop(name, None)
 
     def operation(self, name: str, **arguments: Any) -> DbtResult:
         self.done.append(f"{name} {arguments}")
