@@ -32,6 +32,11 @@
     ) %}
     {% do window.update(has_news=window.from_lsn <= window.to_lsn and not flags.EMPTY) %}
     {% do consumer.windows.update({instance.name | lower: window}) %}
+    {% do dbt_cdc._log_line(
+        consumer.name ~ ' stands still: capture instance ' ~ instance.name ~ ' ended at ' ~ window.to_lsn
+        ~ '; hand it over to another instance of ' ~ instance.table
+    ) if (consumer.instances.get(instance.name | lower) or {}).get('end_lsn') and not window.has_news
+        and dbt_cdc._is_building() %}
     {% do return(window) %}
 {% endmacro %}
 

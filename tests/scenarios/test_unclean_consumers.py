@@ -180,6 +180,33 @@ def test_a_hand_over_tells_of_a_loss(capturing: Capture, how: str) -> None:
         assert "CDC 313: items has consumed up to" in message and "reset_consumer" in message
 
 
+def test_a_consumer_of_an_instance_that_ended(capturing: Capture) -> None:
+    """It gets nothing more, and each run says so."""
+    writer, project = Writer(), capturing.project
+    project.write("models/feed.sql", FEED)
+    project.write("models/instances.yml", instance_yaml([ITEMS, LINES, SECOND]))
+    project.write("models/dbo_items_2_ct.sql", "{{ dbt_cdc.change_table() }}")
+    capturing.land(writer.insert("items", id=1, name="a"))
+    assert "stands still" not in capturing.run().output
+    ended = writer.last
+    for file in ("feed.sql", "dbo_items_ct.sql"):
+        (project.folder / "models" / file).unlink()
+    project.write("models/instances.yml", instance_yaml([LINES, SECOND]))
+    capturing.land(writer.insert("items", id=2, name="b"))
+    capturing.run()
+    project.write("models/feed.sql", FEED)
+    project.write("models/dbo_items_ct.sql", "{{ dbt_cdc.change_table() }}")
+    project.write("models/instances.yml", instance_yaml([ITEMS, LINES, SECOND]))
+    capturing.land(writer.insert("items", id=3, name="c"))
+    said = (
+        f"feed stands still: capture instance dbo_items ended at {ended}; hand it over to another"
+    )
+    assert said in capturing.run().output
+    project.write("models/feed.sql", FEED.replace("dbo_items", "dbo_items_2"))
+    assert "stands still" not in capturing.run().output
+    assert ids(capturing, "feed") == [1, 2, 3]
+
+
 def test_a_beginning_where_nothing_is_left(capturing: Capture) -> None:
     """Behind a TRUNCATE, or with a late instance in a quiet log, the low end lies after the high
     end: who began there has missed nothing."""
