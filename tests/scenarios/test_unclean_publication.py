@@ -69,10 +69,8 @@ def test_an_instance_whose_model_comes_back(make_project: Callable[..., Project]
     for _ in range(2):
         result = capturing.project.dbt("run")
         message = result.messages["scan_transactions"].message
-        assert (
-            f"CDC 22985: table dbo.lines is not captured any more: capture instance 'dbo_lines' ended at {ended}"
-            in message
-        )  # noqa: E501
+        assert "CDC 22985: table dbo.lines is not captured any more" in message
+        assert f"capture instance 'dbo_lines' ended at {ended}" in message
         capturing.land(writer.insert("lines", id=3, n=3))
     assert "capture_instance: dbo_lines, dry_run: false}'" in message
     arguments = {"source_schema": "dbo", "source_name": "lines", "capture_instance": "dbo_lines"}
