@@ -70,7 +70,7 @@
 {% macro _check_capture_from(instance, plan, window) %}
     {% set registered = instance.registered %}
     {% if plan.is_new and instance.capture_from == 'log_start' and registered.lost_lsn
-        and registered.lost_lsn != plan.emptied_lsn %}
+        and registered.lost_lsn != plan.emptied_lsn and registered.lost_lsn <= window.previous_lsn %}
         {% do dbt_cdc.raise_cdc_error(
             22963, "capture instance '" ~ instance.name ~ "' was entered with capture_from: now and begins at "
             ~ registered.start_lsn ~ ', its YAML says log_start by now',

@@ -39,7 +39,9 @@
     {% set rows = dbt_cdc._fetch(read) if rows is none else rows %}
     {% if rows and attempts %}
         {% set last_lsn = [scanned_lsn, state.scanned_lsn, rows[0].high_end or ''] | max %}
-        {% set intervals = dbt_cdc._with_times(rows, state, captured) %}
+        {#- those who have captured this window have not captured what others have published behind it -#}
+        {% set is_behind = [rows[0].high_end or '', state.scanned_lsn] | max > scanned_lsn %}
+        {% set intervals = dbt_cdc._with_times(rows, state, [] if is_behind else captured) %}
         {% set found = dbt_cdc._write_and_fetch(
             dbt_cdc._replace_view_sql(intervals, last_lsn, rows[0].high_end, state),
             dbt_cdc._with_overtaken_sql(read, dbt_cdc._is_further(intervals, last_lsn, rows[0].high_end, state))) %}

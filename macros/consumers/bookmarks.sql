@@ -89,7 +89,8 @@
 {% endmacro %}
 
 
-{#- A bookmark that another run has moved meanwhile does not go back. -#}
+{#- A bookmark that another run has moved meanwhile does not go back; after `--empty` (an open_lsn of no digits) it
+    does. -#}
 {% macro _reopen_bookmarks(consumer, marks, version) %}
     {% set values = {} %}
     {% for column in ['mode', 'last_lsn', 'open_lsn'] %}
@@ -102,7 +103,7 @@
     {% do dbt_cdc._update_state(
         'consumer_bookmarks', dict(values, target_version=version),
         dbt_cdc._is_bookmark(consumer, marks | map(attribute='capture_instance') | list)
-        ~ " and coalesce(last_lsn, '') <= coalesce(" ~ values.last_lsn ~ ", '')") %}
+        ~ " and (open_lsn = '' or coalesce(last_lsn, '') <= coalesce(" ~ values.last_lsn ~ ", ''))") %}
 {% endmacro %}
 
 

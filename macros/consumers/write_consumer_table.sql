@@ -59,14 +59,15 @@ as
 {%- endmacro %}
 
 
-{#- A write of what the open bookmarks say. One that others have opened further or moved meanwhile is theirs: what
-    this run has read is older than what they write. -#}
+{#- A write of what the open bookmarks say. Where others have opened one of them further, or moved it meanwhile, the
+    write is theirs: what this run has read is older than what they write. -#}
 {% macro _while_open(consumer, write) -%}
     {%- set open = dbt_cdc._open_marks(consumer) if dbt_cdc._is_building() else [] -%}
     {%- if open -%}
 if exists (
     select 1 from {{ dbt_cdc._state_relation('consumer_bookmarks') }}
     where (consumer, lower(capture_instance), open_lsn) in ({{ open | join(', ') }})
+    having count(*) = {{ open | length }}
 ) then
     {{ dbt_cdc._indent(write, 4) }};
 end if

@@ -84,7 +84,7 @@ from (
     from text.{{ dbt_cdc._column(folder) }}
 )
 -- stops at a line that was cut or has two events, and names its file; passes over an empty one
-where if((event.position is null and line <> '') or line rlike '[}] *[{] *"[a-z]', raise_error(concat(
+where if((event.position is null and line <> '') or line rlike '[}]\\s*[{]\\s*"[a-z]', raise_error(concat(
     file_name, ' has a line that is not one event: ', left(line, 200))), event is not null)
 {{ '{%' }} if is_incremental() {{ '%}' }}
 and file_name > (select coalesce(max(file_name), '') from {{ '{{ this }}' }})

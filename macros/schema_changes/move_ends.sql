@@ -26,7 +26,9 @@
         {% if plan.is_dropped is not none and plan.is_dropped != instance.registered.has_drop_pending %}
             {% do values.update(has_drop_pending=plan.is_dropped | lower) %}
         {% endif %}
-        {% do dbt_cdc._update_metadata('change_tables', instance, values, window) %}
+        {#- what is not published no other run raises -#}
+        {% do dbt_cdc._update_metadata(
+            'change_tables', instance, values, window if name in window.published else none) %}
     {% endfor %}
 {% endmacro %}
 
@@ -40,7 +42,9 @@
             'change_tables', {'end_lsn': dbt_cdc._literal(dbt_cdc.increment_lsn(window.previous_lsn))},
             'end_lsn is null and lower(capture_instance) in (' ~ dbt_cdc._literals(gone) ~ ')',
             'select 1 from ' ~ dbt_cdc._state_relation('lsn_time_mapping')
-            ~ " where start_lsn >= '" ~ window.to_lsn ~ "'") %}
+            ~ " where start_lsn >= '" ~ window.to_lsn ~ "'"
+            ~ (' union all select 1 from ' ~ dbt_cdc._validity_intervals() ~ " where scanned_lsn >= '" ~ window.to_lsn
+            ~ "'" if load_cached_relation(dbt_cdc._validity_intervals()) is not none else '')) %}
     {% endif %}
 {% endmacro %}
 

@@ -103,11 +103,11 @@
 
 {#- What nobody has read yet can begin anew, also what its readers are told of. -#}
 {% macro _begin_anew_advice(registered, why='as nothing of it is published yet, ') %}
-    {% do return(
-        why ~ "begin anew: dbt run-operation disable_table --args '{source_schema: "
-        ~ dbt_cdc._yaml_text(registered.source_schema) ~ ', source_name: ' ~ dbt_cdc._yaml_text(registered.source_name)
-        ~ ', capture_instance: ' ~ dbt_cdc._yaml_text(registered.capture_instance)
-        ~ ", dry_run: false}', and run again") %}
+    {% set arguments = '{source_schema: ' ~ dbt_cdc._yaml_text(registered.source_schema) ~ ', source_name: '
+        ~ dbt_cdc._yaml_text(registered.source_name) ~ ', capture_instance: '
+        ~ dbt_cdc._yaml_text(registered.capture_instance) ~ ', dry_run: false}' %}
+    {% do return(why ~ "begin anew: dbt run-operation disable_table --args '" ~ arguments.replace("'", "'\\''")
+        ~ "', and run again") %}
 {% endmacro %}
 
 

@@ -19,10 +19,7 @@
 
 {% macro _update_state_sql(table, values, where) -%}
 update {{ dbt_cdc._state_relation(table) }}
-set
-    {%- for name, value in values.items() %}
-    {{ name }} = {{ value }}{{ ',' if not loop.last }}
-    {%- endfor %}
+set {% for name, value in values.items() %}{{ name }} = {{ value }}{{ ', ' if not loop.last }}{% endfor %}
 where {{ where }}
 {%- endmacro %}
 
@@ -40,9 +37,9 @@ select * from values
 {%- endmacro %}
 
 
-{#- A value as SQL; the time 'now' is Spark's word for it. -#}
+{#- A value as SQL, NULL where the row has none; the time 'now' is Spark's word for it. -#}
 {% macro _state_value(value, data_type) -%}
-    {%- if value is none -%} cast(null as {{ data_type }})
+    {%- if value is none or value is undefined -%} cast(null as {{ data_type }})
     {%- elif data_type == 'string' -%} {{ dbt_cdc._literal(value) }}
     {%- elif data_type == 'timestamp' -%} timestamp'{{ value }}'
     {%- elif data_type == 'bigint' -%} {{ value }}L

@@ -29,7 +29,7 @@ from landed
 -- stops at a line that was cut or has two events, and names its file; passes over an empty one
 where
     if(
-        (event.position is null and line <> '') or line rlike '[}] *[{] *"[a-z]',
+        (event.position is null and line <> '') or line rlike '[}]\\s*[{]\\s*"[a-z]',
         raise_error(concat(landed_file, ' has a line that is not one event: ', left(line, 200))),
         event is not null
     )

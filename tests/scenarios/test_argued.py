@@ -388,7 +388,7 @@ def test_times_in_a_session_of_another_zone(
             f"map_time_to_lsn('largest less than', '{end}')",
             f"map_lsn_to_time('{writer.last}')",
         ):
-            asked = "select '{{ dbt_cdc." + call.replace("'", '"') + " | length }}'"
+            asked = "select '{{ dbt_cdc." + call.replace("'", '"') + " | string | length }}'"
             capturing.project.write("analyses/asked.sql", asked)
             result = capturing.project.dbt("compile", "--select", "asked")
             assert f"CDC 22859: the session's time zone is {zone}" in result.output, call
