@@ -60,8 +60,8 @@
 {% endmacro %}
 
 
-{#- Each run says which instances no longer capture. One that has a model is refused where no other instance captures its
-    table: it ended because a run had no model of it, and does not go on by itself. -#}
+{#- Each run says which instances no longer capture. One that has a model is refused where no other instance captures
+    its table: it ended because a run had no model of it, and does not go on by itself. -#}
 {% macro _report_ended_instances(window) %}
     {% set declared, going_on = dbt_cdc._capture_instances(), [] %}
     {% for name, instance in declared.items() if name not in window.ended %}
@@ -77,8 +77,8 @@
         {% do dbt_cdc.raise_cdc_error(
             22985, 'table ' ~ declared[name].table ~ " is not captured any more: capture instance '" ~ name
             ~ "' ended at " ~ high_end ~ ', when a run had no model of it', dbt_cdc._begin_anew_advice(
-                dict(declared[name], capture_instance=name), '') ~ ' (with capture_from: log_start it takes what the log '
-            ~ 'still holds); its consumers start over. Or keep what it has beside a second instance (enable_table)'
+                dict(declared[name], capture_instance=name), '') ~ ' (with capture_from: log_start it takes what the '
+            ~ 'log still holds); its consumers start over. Or keep what it has beside a second instance (enable_table)'
         ) if declared[name].table not in going_on %}
         {% do dbt_cdc._log_line(
             "capture instance '" ~ name ~ "' ended: its changes up to " ~ high_end

@@ -1,11 +1,12 @@
 {#- What the schema changes of a window mean for one capture instance. Nothing is written here:
     macros/schema_changes/follow_schema_changes.sql does, and the instance's model raises `problem`. -#}
 
-{#- {columns: {name: {type, source_type}}, history: [...], emptied_lsn, emptied_place, emptied_by, is_dropped,
-    problem, is_new, sees_log_start}, the columns as they are after the changes. The commit at `emptied_lsn` has
-    emptied the table, without a record of each row, by its record at `emptied_place`; `is_dropped` is none where nothing tells. A change that the change table
-    cannot follow ends the plan; `problem` is {lsn, number, text}. `registered` is what the metadata tables hold of the
-    instance; until it is published it is new, and what a run that died has seen does not count. -#}
+{#- {columns: {name: {type, source_type, declared_type}}, history: [...], emptied_lsn, emptied_place, emptied_by,
+    is_dropped, problem, is_new, sees_log_start}, the columns as they are after the changes. The commit at `emptied_lsn`
+    has emptied the table, without a record of each row, by its record at `emptied_place`; `is_dropped` is none where
+    nothing tells. A change that the change table cannot follow ends the plan; `problem` is {lsn, number, text}.
+    `registered` is what the metadata tables hold of the instance; until it is published it is new, and what a run that
+    died has seen does not count. -#}
 {% macro _plan_schema_changes(instance, registered, changes, is_published=true) %}
     {% set plan = {'columns': {}, 'history': [], 'emptied_lsn': none, 'emptied_place': none,
         'is_dropped': none, 'problem': none, 'is_new': not is_published,

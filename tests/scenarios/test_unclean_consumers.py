@@ -94,8 +94,9 @@ def test_an_empty_run_makes_the_table_anew(capturing: Capture, how: str) -> None
     capturing.run("--empty")
     assert ids(capturing, "feed") == []
     capturing.land(writer.insert("items", id=2, name="b"))
-    capturing.run()
-    assert ids(capturing, "feed") == ids(capturing, "items") == [1, 2]
+    for _ in range(2):
+        capturing.run()
+        assert ids(capturing, "feed") == ids(capturing, "items") == [1, 2]
 
 
 @pytest.mark.parametrize("is_written", [False, True])
