@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from capturing import Capture
 from furniture import Furniture
 from harness import Project, interpret, is_shared, join_spark, share, start_spark
 from pyspark.sql import SparkSession
@@ -41,6 +42,14 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     yield session
     if not is_shared():
         session.stop()
+
+
+@pytest.fixture(scope="module")
+def images_may_lack_values() -> Iterator[None]:
+    """A module whose change tables `reference/invariants.py` does not hold for."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Capture, "is_true", False)
+        yield
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["", "ansi"])

@@ -13,7 +13,8 @@ from harness import Project
 from reference.capture import CaptureInstance
 from reference.log import LogRecord, int_to_lsn
 
-pytestmark = pytest.mark.slow
+# A before image lacks large values that stay as they are, and computed columns.
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("images_may_lack_values")]
 
 TABLE = [
     {"name": "name", "type": "nvarchar(10)", "column_id": 1},
