@@ -33,7 +33,9 @@ OF_RUNS = {
     "scan_sessions", "scan_progress", "dm_cdc_errors", "observed_columns",
     "mschange_tracking_history",
 }  # fmt: skip
-WRITTEN = re.compile(r"(?:insert into|update) \S+\.(\w+)")
+WRITTEN = re.compile(
+    r"(?:insert into|update|merge into|delete from|create or replace \w+) \S+\.(\w+)"
+)
 KNOWN: dict[Any, list[dict[str, Any]]] = {}  # table, columns and log -> its rows
 FAULTS = ["answer is lost", "fails", "dies"]
 PLAIN = {"cdc_persistent_functions": False}
@@ -153,8 +155,8 @@ def changed(schema: Schema, saved: Saved) -> set[str]:
 
 def is_account(sql: str) -> bool:
     """Whether a write tells of the run itself: a run that finds all done has nothing to tell."""
-    written = WRITTEN.match(without_comment(sql))
-    return bool(written) and written[1] in OF_RUNS
+    written = set(WRITTEN.findall(without_comment(sql)))
+    return bool(written) and written <= OF_RUNS
 
 
 class Work:
