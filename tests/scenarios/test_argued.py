@@ -199,7 +199,14 @@ def test_a_first_run_with_tracked_tables_that_others_have_overtaken(
         assert tracking.sql(view) == [before]
 
 
-@pytest.mark.parametrize("before", [".lsn_time_mapping\n", "as intervals (", "set end_lsn"])
+@pytest.mark.parametrize(
+    "before",
+    [
+        "as intervals (",
+        pytest.param(".lsn_time_mapping\n", marks=pytest.mark.soak),
+        pytest.param("set end_lsn", marks=pytest.mark.soak),
+    ],
+)
 def test_an_older_checkout_beside_a_newer_one(
     make_project: Callable[..., Project], before: str
 ) -> None:
@@ -251,7 +258,7 @@ def test_an_older_checkout_beside_a_newer_one(
 # Edits before a first publication
 
 
-@pytest.mark.parametrize("is_late", [False, True])
+@pytest.mark.parametrize("is_late", [pytest.param(False, marks=pytest.mark.soak), True])
 def test_the_advice_of_a_first_bad_record(
     make_project: Callable[..., Project], is_late: bool
 ) -> None:
@@ -351,7 +358,9 @@ def test_capture_from_is_edited(
 # Times
 
 
-@pytest.mark.parametrize("zone", ["America/New_York", "+05:30"])
+@pytest.mark.parametrize(
+    "zone", ["America/New_York", pytest.param("+05:30", marks=pytest.mark.soak)]
+)
 def test_times_in_a_session_of_another_zone(
     make_project: Callable[..., Project], zone: str
 ) -> None:

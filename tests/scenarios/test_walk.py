@@ -462,7 +462,7 @@ def consumed_rows(name: str, capturing: Capture) -> list[Any]:
 LONGER = [pytest.param(n, 60, 1 + n % 4, marks=pytest.mark.soak) for n in range(2, 22)]
 
 
-@pytest.mark.parametrize(("seed", "steps", "threads"), [(1, 40, 1), *LONGER])
+@pytest.mark.parametrize(("seed", "steps", "threads"), [(1, 25, 1), *LONGER])
 def test_any_order(
     make_project: Callable[..., Project], seed: int, steps: int, threads: int
 ) -> None:
