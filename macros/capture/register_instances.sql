@@ -25,6 +25,7 @@
     {% for name, instance in dbt_cdc._capture_instances().items() %}
         {% if name in known %}
             {% do dbt_cdc._check_unedited(instance, known[name], name in window.published) %}
+            {% do dbt_cdc._check_goes_on(instance, known) if known[name].end_lsn %}
             {% do dbt_cdc._take_registered(instance, known[name]) %}
             {% do plans.update({name: dbt_cdc._plan_in_window(instance, window, changes)}) %}
             {% do dbt_cdc._check_capture_from(instance, plans[name], window) %}
@@ -62,6 +63,26 @@
         if dbt_cdc._instance_window(instance, window).is_backfill else changes %}
     {% do return(dbt_cdc._plan_schema_changes(
         instance, instance.registered, seen, is_published=instance.name | lower in window.published)) %}
+{% endmacro %}
+
+
+{#- An instance that ended because a run had no model of it does not go on by itself. Where no other one captures its
+    table, and no change of the table's columns has ended it, that is an error. -#}
+{% macro _check_goes_on(instance, known) %}
+    {% set registered, others = known[instance.name | lower], [] %}
+    {% for name, other in dbt_cdc._capture_instances().items()
+        if other.table == instance.table and not (known.get(name) or {}).get('end_lsn') %}
+        {% do others.append(name) %}
+    {% endfor %}
+    {% if not others and not dbt_cdc._fetch('select 1 from ' ~ dbt_cdc._state_relation('ddl_history')
+        ~ ' where object_id = ' ~ registered.object_id ~ " and ddl_lsn >= '" ~ registered.end_lsn ~ "' limit 1") %}
+        {% do dbt_cdc.raise_cdc_error(
+            22985, 'table ' ~ instance.table ~ " is not captured any more: capture instance '" ~ instance.name
+            ~ "' ended before " ~ registered.end_lsn ~ ', when a run had no model of it',
+            dbt_cdc._begin_anew_advice(registered, '') ~ ' (with capture_from: log_start it takes what the log still '
+            ~ 'holds); its consumers start over. Or keep what it has beside a second instance (enable_table)'
+        ) %}
+    {% endif %}
 {% endmacro %}
 
 

@@ -60,13 +60,8 @@
 {% endmacro %}
 
 
-{#- Each run says which instances no longer capture. One that has a model is refused where no other instance captures
-    its table: it ended because a run had no model of it, and does not go on by itself. -#}
+{#- Each run says which instances no longer capture. -#}
 {% macro _report_ended_instances(window) %}
-    {% set declared, going_on = dbt_cdc._capture_instances(), [] %}
-    {% for name, instance in declared.items() if name not in window.ended %}
-        {% do going_on.append(instance.table) %}
-    {% endfor %}
     {% for name in window.abandoned %}
         {% do dbt_cdc._log_line(
             "capture instance '" ~ name ~ "' has no model any more: it captures nothing, what it has "
@@ -74,12 +69,6 @@
         ) %}
     {% endfor %}
     {% for name, high_end in window.ended.items() if name not in window.abandoned %}
-        {% do dbt_cdc.raise_cdc_error(
-            22985, 'table ' ~ declared[name].table ~ " is not captured any more: capture instance '" ~ name
-            ~ "' ended at " ~ high_end ~ ', when a run had no model of it', dbt_cdc._begin_anew_advice(
-                dict(declared[name], capture_instance=name), '') ~ ' (with capture_from: log_start it takes what the '
-            ~ 'log still holds); its consumers start over. Or keep what it has beside a second instance (enable_table)'
-        ) if declared[name].table not in going_on %}
         {% do dbt_cdc._log_line(
             "capture instance '" ~ name ~ "' ended: its changes up to " ~ high_end
             ~ ' can be read; disable it when nobody needs them'
