@@ -28,16 +28,10 @@ end
 {% macro _run_all(statements, is_repeatable=false) %}
     {% set all = statements | join(';\n') %}
     {% if is_repeatable %}
-        {% do dbt_cdc._write_twice(all) %}
+        {% do run_query(dbt_cdc._on_failure(all, all)) %}
     {% else %}
         {% do run_query('begin\n' ~ all ~ ';\nend') %}
     {% endif %}
-{% endmacro %}
-
-
-{#- A write that another one may overtake is tried once more. -#}
-{% macro _write_twice(statement) %}
-    {% do run_query(dbt_cdc._on_failure(statement, statement)) %}
 {% endmacro %}
 
 

@@ -8,11 +8,15 @@
         {% set node = dbt_cdc._consumer_node(bookmarks[0].consumer) %}
         {% do dbt_cdc._report_reset(bookmarks, node, dry_run) %}
         {% if not dry_run %}
-            {% set table = dbt_cdc._state_relation('consumer_bookmarks') %}
-            {% set is_it = ' where consumer = ' ~ dbt_cdc._literal(bookmarks[0].consumer) %}
-            {% do dbt_cdc._write_twice(
-                'update ' ~ table ~ ' set last_lsn = null, last_time = null, open_lsn = null, accepts_loss = true'
-                ~ is_it if node else 'delete from ' ~ table ~ is_it) %}
+            {% set is_it = 'consumer = ' ~ dbt_cdc._literal(bookmarks[0].consumer) %}
+            {% if node %}
+                {% do dbt_cdc._update_state('consumer_bookmarks', {
+                    'last_lsn': 'null', 'last_time': 'null', 'open_lsn': 'null', 'accepts_loss': 'true',
+                }, is_it) %}
+            {% else %}
+                {% do run_query(dbt_cdc._in_turn(
+                    'delete from ' ~ dbt_cdc._state_relation('consumer_bookmarks') ~ ' where ' ~ is_it)) %}
+            {% endif %}
         {% endif %}
     {% endif %}
 {% endmacro %}
