@@ -7,6 +7,8 @@
     each table 100 say enough, but for a column that they lack. -#}
 {% macro _take_logged_names(instances, log) %}
     {% set found = dbt_cdc._logged_names(instances, log, 100) %}
+    {% do dbt_cdc._check_tables_are_logged(
+        instances | rejectattr('name', 'in', found.keys() | list) | list, log) %}
     {% for instance in instances %}
         {% set names = found.get(instance.name, []) %}
         {% if names and dbt_cdc._unlogged(instance, names) %}
@@ -21,6 +23,35 @@
                 instance, missing, names, 'name them as the source does, or leave out what it does not have yet') %}
         {% endif %}
         {% do dbt_cdc._spell_as(instance, names) %}
+    {% endfor %}
+{% endmacro %}
+
+
+{#- Stops where the log has a table in another letter case; one that it does not have yet is said. -#}
+{% macro _check_tables_are_logged(tables, log) %}
+    {% set given = [] %}
+    {% for table in tables %}
+        {% do given.append((table.source_schema ~ '.' ~ table.source_name) | lower) %}
+    {% endfor %}
+    {% set logged = {} %}
+    {% set found = dbt_cdc._fetch(
+        "select distinct source_schema || '.' || source_name as name from " ~ log
+        ~ " where lower(source_schema || '.' || source_name) in (" ~ dbt_cdc._literals(given) ~ ')'
+    ) if given else [] %}
+    {% for row in found %}
+        {% do logged.setdefault(row.name | lower, []).append(row.name) %}
+    {% endfor %}
+    {% for table in tables %}
+        {% set name = table.source_schema ~ '.' ~ table.source_name %}
+        {% set names = logged.get(name | lower, []) %}
+        {% if names and name not in names %}
+            {% do dbt_cdc.raise_cdc_error(
+                22931, "model '" ~ table.model ~ "' captures table " ~ name ~ ', and the log has ' ~ names | join(', '),
+                'write source_schema and source_name as the log does'
+            ) %}
+        {% elif not names %}
+            {% do dbt_cdc._log_line('the log has no record of ' ~ name ~ ' yet, which ' ~ table.model ~ ' captures') %}
+        {% endif %}
     {% endfor %}
 {% endmacro %}
 

@@ -9,11 +9,12 @@
     rows from the table. -#}
 {% macro _window_of_moves(instance, window) %}
     {% set asked = dbt_cdc._invocation_cache().setdefault('moves', {}) %}
+    {#- SQL around change_table() may mask what the change table has -#}
     {% if instance.name not in asked %}
         {% set wide = dict(window, is_backfill=true, floor_lsn=dbt_cdc._zero_lsn(), previous_lsn=dbt_cdc._zero_lsn()) %}
         {% set leaves_out = dbt_cdc._leaves_out_values(instance, window) %}
-        {% do asked.update({instance.name: none if not leaves_out
-            else wide if dbt_cdc._fetch(dbt_cdc._lost_values_sql(instance, window, window)) else window}) %}
+        {% do asked.update({instance.name: none if not leaves_out else wide if instance.is_edited
+            or dbt_cdc._fetch(dbt_cdc._lost_values_sql(instance, window, window)) else window}) %}
     {% endif %}
     {% do return(asked[instance.name]) %}
 {% endmacro %}

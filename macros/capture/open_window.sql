@@ -66,9 +66,12 @@
     window. `ends_with_rows`: its last commit surely left rows; `updated_tables`: those that have to be
     asked whether the other transactions did. `schema_changes`: the DDL and TRUNCATE records of captured
     tables. -#}
-{% macro _find_work(scanned_lsn) %}
+{% macro _find_work(state) %}
+    {% set scanned_lsn = state.scanned_lsn %}
     {% set found = dbt_cdc._fetch(dbt_cdc._work_sql(scanned_lsn))[0] %}
     {% do dbt_cdc._check_time_zone(found.time_zone) %}
+    {% do dbt_cdc._check_reaches_back(found, scanned_lsn) %}
+    {% do dbt_cdc._check_late_commits(found, state) %}
     {% do return(dict(
         dbt_cdc._window_of(found, scanned_lsn),
         log_start=found.first_lsn if scanned_lsn == dbt_cdc._zero_lsn() else none,
@@ -111,6 +114,9 @@
     left join (
         {{ dbt_cdc._indent(dbt_cdc._open_windows_sql(scanned_lsn, transactions), 8) }}
     ) as open_window on true
+    left join (
+        {{ dbt_cdc._indent(dbt_cdc._continuity_sql(scanned_lsn), 8) }}
+    ) as continuity on true
     {%- endif %}
 {%- endmacro %}
 

@@ -4,13 +4,26 @@
 {% macro _register_instances(window) %}
     {% set planned = dbt_cdc._plan_instances(window, enters_new=true) %}
     {% set new = planned.new %}
+    {% do dbt_cdc._note_untold(dbt_cdc._capture_instances(), planned.known) %}
     {% if new %}
         {% for instance in new %}{% do dbt_cdc._check_role(instance) %}{% endfor %}
+        {% do dbt_cdc._forget_earlier_lives(new, window) %}
         {% do dbt_cdc._enter_instances(new) %}
         {% do dbt_cdc._inherit_ddl_history(new) %}
         {% do dbt_cdc._tell_of_jobs() if not planned.known %}
     {% endif %}
     {% do dbt_cdc._follow_schema_changes(planned.plans, window) %}
+{% endmacro %}
+
+
+{#- A disable_table that died may have left in the view what it told readers of an instance: of the new one of that
+    name nothing is published. -#}
+{% macro _forget_earlier_lives(new, window) %}
+    {% set names = new | map(attribute='name') | map('lower') | list %}
+    {% if window.published | select('in', names) | list %}
+        {% do dbt_cdc._publish_validity_intervals(window.previous_lsn) %}
+        {% do window.update(published=window.published | reject('in', names) | list) %}
+    {% endif %}
 {% endmacro %}
 
 
@@ -36,6 +49,7 @@
                 {% do dbt_cdc._raise_taken(
                     instance.name, row.capture_instance, row.source_schema ~ '.' ~ row.source_name) %}
             {% endfor %}
+            {% do dbt_cdc._check_is_new(instance) %}
             {% do new.append(instance) %}
         {% endif %}
     {% endfor %}
@@ -53,6 +67,20 @@
     {#- when all are known, as threads ask at once -#}
     {% do dbt_cdc._invocation_cache().update(plans=plans) %}
     {% do return({'known': known, 'new': new, 'plans': plans}) %}
+{% endmacro %}
+
+
+{#- A change table with rows that change_tables does not know is of an earlier life, or the state is lost: its rows
+    would stand for those of the window. Another run may have entered the instance meanwhile. -#}
+{% macro _check_is_new(instance) %}
+    {% if dbt_cdc._has_rows(instance.relation) and instance.name | lower not in dbt_cdc._registered_if_any() %}
+        {% do dbt_cdc.raise_cdc_error(
+            22906, 'change table ' ~ instance.relation ~ ' has rows, and ' ~ dbt_cdc._state_relation('change_tables')
+            ~ " has no capture instance '" ~ instance.name ~ "'",
+            'put the state back (take back what was edited of its schema or the target; restore it); or drop the '
+            ~ 'change table, to begin anew'
+        ) %}
+    {% endif %}
 {% endmacro %}
 
 
@@ -130,8 +158,20 @@
     {% endfor %}
     {% do return({
         'columns': columns, 'start_lsn': start_lsn, 'end_lsn': none, 'has_drop_pending': false,
-        'lost_lsn': none if starts_at_log_start else dbt_cdc.decrement_lsn(start_lsn),
+        'lost_lsn': dbt_cdc._last_commit_before(log_start, window) if starts_at_log_start
+            else dbt_cdc.decrement_lsn(start_lsn),
     }) %}
+{% endmacro %}
+
+
+{#- The log may begin behind what was captured before: of that an instance that begins with the log has nothing. -#}
+{% macro _last_commit_before(log_start, window) %}
+    {% if window.previous_lsn != dbt_cdc._zero_lsn() and dbt_cdc._has_state('lsn_time_mapping') %}
+        {% do return(dbt_cdc._fetch(
+            'select max(start_lsn) as lsn from ' ~ dbt_cdc._state_relation('lsn_time_mapping')
+            ~ " where start_lsn < '" ~ log_start ~ "'")[0].lsn) %}
+    {% endif %}
+    {% do return(none) %}
 {% endmacro %}
 
 

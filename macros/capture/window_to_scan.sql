@@ -6,7 +6,7 @@
             and dbt_cdc._participants() and load_cached_relation(dbt_cdc._log_relation()) is not none %}
         {% if is_readable %}
             {% set state = dbt_cdc._published_state() %}
-            {% set window = dbt_cdc._with_state(dbt_cdc._find_work(state.scanned_lsn), state) %}
+            {% set window = dbt_cdc._with_state(dbt_cdc._find_work(state), state) %}
         {% endif %}
         {% do cache.update(window_to_scan=window or dbt_cdc._no_window()) %}
     {% endif %}

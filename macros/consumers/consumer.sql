@@ -28,17 +28,28 @@
     {% do dbt_cdc._settle_open_bookmarks(consumer) if is_there %}
     {#- where one in a package had its bookmark before -#}
     {% set older = name[name.index('.') + 1:] if model.package_name != project_name else none %}
-    {% if is_there and dbt_cdc._is_building() and (kind in ['replica', 'history'] or older in state.bookmarks)
-        and not consumer.bookmarks and not consumer.starts_over and not dbt_cdc._is_still_empty(consumer) %}
+    {% if is_there and dbt_cdc._is_building() and not consumer.bookmarks and not consumer.starts_over
+        and not dbt_cdc._is_still_empty(consumer) %}
+        {% set older = older if older in state.bookmarks else (dbt_cdc._without_a_model(state.bookmarks) + [none])[0] %}
         {% do dbt_cdc.raise_cdc_error(
             2714, 'table ' ~ this ~ ' exists and no bookmark tells what it holds',
             'dbt run --full-refresh --select ' ~ name ~ ' replaces it' ~ (
-                "; if the bookmark of '" ~ older ~ "' is its own, of an older version, take it over: update "
+                "; if it is what '" ~ older ~ "' was, take its bookmark over: update "
                 ~ dbt_cdc._state_relation('consumer_bookmarks') ~ " set consumer = '" ~ name ~ "' where consumer = '"
-                ~ older ~ "'" if older in state.bookmarks)
+                ~ older ~ "'" if older)
         ) %}
     {% endif %}
     {% do return(consumer) %}
+{% endmacro %}
+
+
+{#- The consumers that no model of the project is any more. -#}
+{% macro _without_a_model(bookmarks) %}
+    {% set names = [] %}
+    {% for node in graph.nodes.values() if node.resource_type == 'model' %}
+        {% do names.append(dbt_cdc._consumer_name(node)) %}
+    {% endfor %}
+    {% do return(bookmarks | reject('in', names) | sort) %}
 {% endmacro %}
 
 

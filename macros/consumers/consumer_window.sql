@@ -119,6 +119,12 @@
     loss for the new beginning alone. -#}
 {% macro _check_nothing_is_lost(consumer, window, bookmark, interval) %}
     {% set after = window.consumed_lsn or window.initial_lsn or '' %}
+    {% if interval.get('high_end') and window.lost_lsn > interval.get('scanned_lsn', '0xG') %}
+        {% do dbt_cdc.raise_cdc_error(
+            313, 'the rows of ' ~ window.instance.table ~ ' up to ' ~ window.lost_lsn
+            ~ ' are gone (TRUNCATE), which is not published yet', 'dbt run --select +lsn_time_mapping publishes it'
+        ) %}
+    {% endif %}
     {% set needs_all = consumer.kind != 'incremental' or bookmark.get('last_lsn') %}
     {% set is_accepted = bookmark.get('accepts_loss') and not bookmark.last_lsn and not window.initial %}
     {% if after < window.lost_lsn

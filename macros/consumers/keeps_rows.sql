@@ -5,6 +5,13 @@
     {% for text in consumer.texts %}
         {% do own.append(own[-1].replace(text, ' __changes__ ')) %}
     {% endfor %}
+    {% if dbt_cdc._partial_instance(consumer) and modules.re.search('(?i)\\bas\\s+`?__[$]operation\\b', own[-1]) %}
+        {% do dbt_cdc.raise_cdc_error(
+            22938, consumer.kind ~ ' ' ~ consumer.name ~ ' gives changes another operation, and before_image of '
+            ~ dbt_cdc._partial_instance(consumer).name ~ ' is partial: a row that comes in would lack what its update '
+            ~ 'does not tell', 'take all of the table, and say the part of it in a view over this model'
+        ) %}
+    {% endif %}
     {% set found = dbt_cdc._words_that_drop_rows(own[-1]) %}
     {% if found and not (config.get('meta') or {}).get('may_filter') %}
         {% do dbt_cdc.raise_cdc_error(
@@ -17,20 +24,27 @@
 {% endmacro %}
 
 
-{#- Words right behind the changes, or in the outermost query: a subquery may ask other tables what it likes. A left
-    join drops none, nor do `* except (...)` and the condition of an aggregate. -#}
+{#- Words in a query that reads the changes, by whatever names and brackets: a query of other tables may have them. A
+    left join drops no row, nor do `* except (...)` and the condition of an aggregate. -#}
 {% macro _words_that_drop_rows(sql) %}
-    {% set words = 'where|having|qualify|join|limit|offset|except|minus|intersect|tablesample|lateral' %}
+    {% set words = '(?i)\\b(?:where|having|qualify|join|limit|offset|except|minus|intersect|tablesample|lateral)\\b' %}
     {% set plain = modules.re.sub(dbt_cdc._texts_and_names(), ' ', sql) %}
     {% set plain = modules.re.sub(
         '(?i)\\bleft\\s+(outer\\s+)?join\\b|[*]\\s*except\\b|\\bfilter\\s*[(]\\s*where\\b', ' ', plain) %}
-    {% set found = modules.re.findall(
-        '(?i)\\b__changes__\\s*[)](?:\\s+as\\s+\\w+|\\s+(?!inner|cross|right|full|' ~ words ~ ')\\w+)?\\s+'
-        ~ '(?:(?:inner|cross|right|full|outer)\\s+)*(' ~ words ~ ')\\b', plain) %}
-    {% set outermost = [plain] %}
+    {% set left, found = namespace(sql=plain), [] %}
+    {#- the innermost brackets first: they give way to what they hold -#}
     {% for _ in range(plain.count('(')) %}
-        {% do outermost.append(modules.re.sub('[(][^()]*[)]', ' ', outermost[-1])) %}
+        {% set group = modules.re.search('(?:(\\w+)\\s+as\\s*)?[(]([^()]*)[)]', left.sql) %}
+        {% if group %}
+            {% set reads, name = '__changes__' in group[2], group[1] %}
+            {% do found.extend(modules.re.findall(words, group[2])) if reads %}
+            {% set left.sql = left.sql[:group.start()] ~ (
+                ' ' if name or not reads else ' __changes__ ') ~ left.sql[group.end():] %}
+            {% if name and reads %}
+                {% set left.sql = modules.re.sub(
+                    '(?i)\\b(from|join|,)\\s+' ~ name ~ '\\b', '\\1 __changes__ ', left.sql) %}
+            {% endif %}
+        {% endif %}
     {% endfor %}
-    {% set found = found + modules.re.findall('(?i)\\b(?:' ~ words ~ ')\\b', outermost[-1]) %}
-    {% do return(found | map('lower') | unique | list) %}
+    {% do return((found + modules.re.findall(words, left.sql)) | map('lower') | unique | list) %}
 {% endmacro %}

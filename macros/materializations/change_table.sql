@@ -9,6 +9,9 @@
     {{ run_hooks(pre_hooks) }}
 
     {% set existing = load_cached_relation(this) %}
+    {% do dbt_cdc._check_not_lost(
+        relation, dict(instance, capture_instance=instance.name)
+    ) if existing is none and instance.name | lower in dbt_cdc._published_instances(dbt_cdc._published_state()) %}
     {% do dbt_cdc._make_missing(relation, existing, dbt_cdc._change_table_columns(instance), '__$start_lsn') %}
 
     {% set is_capturing = dbt_cdc._is_capturing(window) %}
@@ -32,6 +35,16 @@
         relation, instance, is_capturing, appended, existing, 'nothing to capture',
         dbt_cdc._grants_with_role(instance))) %}
 {% endmaterialization %}
+
+
+{#- A change table that was published is not made anew, empty: readers were told of its rows. -#}
+{% macro _check_not_lost(relation, registered) %}
+    {% do dbt_cdc.raise_cdc_error(
+        22981, 'change table ' ~ relation ~ ' is not there, and readers have been told of its rows',
+        'put it back (take back what was edited of the schema, alias or target; alter table ... rename to; restore '
+        ~ 'it), or ' ~ dbt_cdc._begin_anew_advice(registered, '') ~ '; its consumers start over'
+    ) %}
+{% endmacro %}
 
 
 {#- The rows of the model's SQL, in the order of the change table's columns. What is around change_table() may

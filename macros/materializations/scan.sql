@@ -5,11 +5,22 @@
     {% set relation = this.incorporate(type='table') %}
     {{ run_hooks(pre_hooks) }}
     {% do dbt_cdc._ensure_state_tables() %}
-    {% if dbt_cdc._is_building() and dbt_cdc._window_to_scan().log %}
+    {% if dbt_cdc._is_building() and dbt_cdc._participants() %}
+        {% do dbt_cdc._check_log_is_there() %}
         {% do dbt_cdc._scan(relation, compiled_code) %}
     {% endif %}
     {% do return(dbt_cdc._end_of_model(relation, 'no window to open')) %}
 {% endmaterialization %}
+
+
+{% macro _check_log_is_there() %}
+    {% if not dbt_cdc._window_to_scan().log %}
+        {% do dbt_cdc.raise_cdc_error(
+            22901, 'the log ' ~ dbt_cdc._log_relation() ~ ' is not there',
+            'build its model or land its first rows; or name another one (cdc_log_model, cdc_log_source)'
+        ) %}
+    {% endif %}
+{% endmacro %}
 
 
 {% macro _scan(relation, rows) %}

@@ -1,6 +1,6 @@
 {#- Run-operation: prints the LSN below which capture needs nothing of the log any more: the first record
     of a transaction that was open at the end of the last published window or is in an unfinished one,
-    else what comes after that window. -#}
+    else the last commit of that window, by which the next scan knows that nothing is missing. -#}
 {% macro log_truncation_point() %}
     {% if execute %}
         {% do dbt_cdc._ensure_state_tables() %}
@@ -26,5 +26,5 @@
         ~ " where window_to_lsn > '" ~ state.scanned_lsn ~ "' or (window_to_lsn = '"
         ~ state.scanned_lsn ~ "' and commit_lsn is null)"
     )[0].lsn %}
-    {% do return(needed or dbt_cdc.increment_lsn(state.scanned_lsn)) %}
+    {% do return([needed or state.scanned_lsn, state.scanned_lsn] | min) %}
 {% endmacro %}

@@ -84,6 +84,10 @@
         {% do edits.append((22939, 'supports_net_changes', [registered.supports_net_changes],
             [instance.supports_net_changes])) %}
     {% endif %}
+    {#- rows that were captured as partial would be read as whole -#}
+    {% for what, less in dbt_cdc._untold_by().items() if registered.get(what) == less and instance[what] != less %}
+        {% do edits.append((22963, what, [less], [instance[what]])) %}
+    {% endfor %}
     {% for number, what, fixed, given in edits %}
         {% do dbt_cdc.raise_cdc_error(
             number, 'the ' ~ what ~ " of capture instance '" ~ instance.name ~ "' were edited: it captures ("
@@ -91,6 +95,30 @@
             'take the edit back, or ' ~ ('make a second instance of the table with the new ' ~ what if is_published
                 else dbt_cdc._begin_anew_advice(registered))
         ) %}
+    {% endfor %}
+{% endmacro %}
+
+
+{#- The settings by which a row may lack values, and what they are then. -#}
+{% macro _untold_by() %}
+    {% do return({'before_image': 'partial', 'lob_before_image': 'when_changed'}) %}
+{% endmacro %}
+
+
+{#- Once one of these is edited so, the rows of an instance may lack values for good. -#}
+{% macro _note_untold(instances, known) %}
+    {% if known and 'before_image' not in (known.values() | list)[0] %}
+        {% do run_query('alter table ' ~ dbt_cdc._state_relation('change_tables') ~ ' add columns ('
+            ~ dbt_cdc._untold_by().keys() | join(' string, ') ~ ' string)') %}
+    {% endif %}
+    {% for what, less in dbt_cdc._untold_by().items() %}
+        {% set names = [] %}
+        {% for name, instance in instances.items()
+            if name in known and instance[what] == less and known[name].get(what) != less %}
+            {% do names.append(name) %}
+        {% endfor %}
+        {% do dbt_cdc._update_state('change_tables', {what: dbt_cdc._literal(less)},
+            'lower(capture_instance) in (' ~ dbt_cdc._literals(names) ~ ')') if names %}
     {% endfor %}
 {% endmacro %}
 

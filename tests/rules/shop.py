@@ -76,6 +76,8 @@ def registered(instance: CaptureInstance, **other: Any) -> dict[str, Any]:
         "object_id": 1,
         "supports_net_changes": bool(instance.index_columns),
         "has_drop_pending": False,
+        "before_image": instance.before_image,
+        "lob_before_image": "always",
         "start_lsn": LOW,
         "end_lsn": None,
         "create_date": "2024-01-01 00:00:00",

@@ -52,6 +52,20 @@ MISTAKES: dict[str, tuple[str, str, str]] = {
         "    select * from {{ dbt_cdc.new_changes('dbo_items') }} as changes\n    where id > 0\n)\n"
         "select * from found", "CDC 22938", "has 'where' in its SQL",
     ),
+    **{
+        f"filtered_{place}": (
+            "{{ config(materialized='replica') }}\n"
+            "with source as (select * from {{ dbt_cdc.new_changes('dbo_items') }}),\n"
+            f"some as ({query})\nselect * from some", "CDC 22938", f"has '{word}' in its SQL",
+        )
+        for place, word, query in [
+            ("later", "where", "select * from source as s where id > 0"),
+            ("deeper", "where", "select * from ((select * from source)) t where id > 0"),
+            ("by_join", "join", "select source.* from names\n inner join source using (id)"),
+            ("by_rank", "qualify",
+             "select * from source qualify row_number() over (partition by id order by Name) = 1"),
+        ]
+    },
     "filtered_history": (versions(ITEMS_) + "having true", "CDC 22938", "has 'having' in its SQL"),
     "joined": (
         replica(ITEMS_) + "inner join t using (id)", "CDC 22938",
@@ -209,6 +223,11 @@ OPERATION = "* except (`__$operation`), if(id > 0, `__$operation`, 1) as `__$ope
         "select touched.id, max(name) as name, if(count(names.id) = 0, 1, 4) as `__$operation`\n"
         "from touched left join names on touched.id = names.id group by touched.id",
         replica(ITEMS_, config=", meta={'may_filter': true}") + "where id > 0",
+        "{{ config(materialized='replica') }}\n"
+        "with names as (select id from names where valid_to is null),\n"
+        "source as (select * from {{ dbt_cdc.new_changes('dbo_items') }}),\n"
+        "named as (select s.* from source s left join names using (id))\n"
+        "select *, (select max(id) from names where id > 0) as top from (select * from named)",
         "{% set found = dbt_cdc.new_changes('dbo_items') %}" + replica(ITEMS_),
     ],
 )

@@ -100,7 +100,17 @@ class Shop:
         for number in (4, 5, 6):
             self.customer(number)
 
+    def cdc_late_commits(self) -> None:
+        self.lsn += 3
+        self.customer(13)
+        self.capture.run()
+        self.lsn -= 6
+        self.customer(14)
+        self.lsn += 3
+
     def cdc_check_duplicates(self) -> None:
+        for place in (-5, -4, -3):
+            self.capture.amend(int_to_lsn(self.lsn + place))
         for _ in range(2):
             self.customer(7)
             self.lsn -= 3

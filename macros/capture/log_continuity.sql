@@ -1,0 +1,143 @@
+{#- Whether the log goes on where the last scan ended: what landed since in places that had passed, and what is gone
+    before it was captured, is in no window. -#}
+
+{#- A first look, for each run: one row. `late_commits` are commits that no scan has had, in the range of the windows
+    of the last day, of the last one at least. -#}
+{% macro _continuity_sql(scanned_lsn) -%}
+    {%- set transactions = dbt_cdc._state_relation('scan_transactions') -%}
+    select
+        (
+            select count(*) > 0
+            from (select 1 from {{ dbt_cdc._log_relation() }} where lsn <= '{{ scanned_lsn }}' limit 1)
+        ) as reaches_back,
+        count(*) as late_commits,
+        min(log.lsn) as first_late_lsn,
+        max(log.lsn) as last_late_lsn
+    from {{ dbt_cdc._log_relation() }} as log
+    left anti join (
+        {{ dbt_cdc._indent(dbt_cdc._known_commits_sql(), 8) }}
+    ) as known on log.lsn = known.commit_lsn
+    where
+        (log.operation = 'COMMIT' or (log.operation in ('DDL', 'TRUNCATE') and log.tran_id is null))
+        and log.lsn <= '{{ scanned_lsn }}'
+        and log.lsn > (
+            select greatest(min(commit_lsn), max(case when opened_at < (
+                select max(opened_at) - interval '1' day from {{ transactions }}
+            ) then window_to_lsn end))
+            from {{ transactions }}
+        )
+{%- endmacro %}
+
+
+{#- A log that begins behind what was captured may lack what came in between. -#}
+{% macro _check_reaches_back(found, scanned_lsn) %}
+    {% set choice = dbt_cdc._stop_or_pass('cdc_log_gap', var('cdc_log_gap', 'stop')) %}
+    {% if found.log_end and found.get('reaches_back') == false and scanned_lsn != dbt_cdc._zero_lsn() %}
+        {% set what = 'the log begins at ' ~ found.first_lsn ~ ' and was captured up to ' ~ scanned_lsn
+            ~ ': what came in between may be missing' %}
+        {% if choice == 'pass' %}
+            {% do dbt_cdc._log_line(what) %}
+        {% else %}
+            {% do dbt_cdc.raise_cdc_error(
+                22859, what,
+                'put back what was removed of the log (log_truncation_point says what has to stay); where nothing is '
+                ~ 'missing, as the source was quiet, give vars: {cdc_log_gap: pass} for one run; else begin anew: '
+                ~ 'disable_table of the instances, and run again'
+            ) %}
+        {% endif %}
+    {% endif %}
+{% endmacro %}
+
+
+{% macro _stop_or_pass(name, choice) %}
+    {% if choice not in ['stop', 'pass'] %}
+        {% do dbt_cdc.raise_cdc_error(
+            22963, 'var ' ~ name ~ " is '" ~ choice ~ "'", "give 'stop' or 'pass'") %}
+    {% endif %}
+    {% do return(choice) %}
+{% endmacro %}
+
+
+{#- Those of captured tables stop the run, or are told of where the project goes on without them. -#}
+{% macro _check_late_commits(found, state) %}
+    {% set choice = dbt_cdc._stop_or_pass('cdc_late_commits', var('cdc_late_commits', 'stop')) %}
+    {% set late = dbt_cdc._fetch(dbt_cdc._late_transactions_sql(found, state))[0] if found.late_commits else {} %}
+    {% if late.transactions %}
+        {% set is_one = late.transactions == 1 %}
+        {% set what = late.transactions ~ ' transaction' ~ ('' if is_one else 's') ~ ' of ' ~ late.tables
+            ~ ' landed too late, ' ~ ('' if is_one else 'the first ') ~ 'with the commit ' ~ late.first_lsn
+            ~ ' (tran_id ' ~ late.tran_id ~ '): the log had been captured up to ' ~ state.scanned_lsn %}
+        {% if choice == 'pass' %}
+            {% do dbt_cdc._log_line(what ~ '; no change table has it') %}
+        {% else %}
+            {% do dbt_cdc.raise_cdc_error(
+                22859, what,
+                'readers have had the windows of that place, so no change table has it; to capture it: late commits '
+                ~ '(' ~ dbt_cdc._page('monitoring.md') ~ '); to go on without it, give vars: {cdc_late_commits: pass}'
+            ) %}
+        {% endif %}
+    {% endif %}
+{% endmacro %}
+
+
+{#- A second look, over what has landed up to there: which of them have changes of captured or tracked tables, at or
+    above the low end of an instance. -#}
+{% macro _late_transactions_sql(found, state) -%}
+    select
+        count(*) as transactions,
+        min(late.commit_lsn) as first_lsn,
+        min_by(late.tran_id, late.commit_lsn) as tran_id,
+        array_join(array_sort(array_distinct(flatten(collect_list(late.tables)))), ', ') as tables
+    from (
+        select
+            commit_lsn,
+            tran_id,
+            transform(
+                filter(
+                    {{ dbt_cdc._indent(dbt_cdc._tables_since(state), 20) }},
+                    captured -> commit_lsn >= captured.low_end and exists(
+                        concat(changed_tables, updated_tables, transform(
+                            coalesce(schema_changes, array()),
+                            change -> named_struct(
+                                'source_schema', change.source_schema, 'source_name', change.source_name)
+                        )),
+                        changed -> changed.source_schema = captured.source_schema
+                            and changed.source_name = captured.source_name
+                    )
+                ),
+                captured -> concat(captured.source_schema, '.', captured.source_name)
+            ) as tables
+        from (
+            {{ dbt_cdc._indent(dbt_cdc._window_transactions(
+                dbt_cdc._log_relation(), dbt_cdc._zero_lsn(), found.last_late_lsn), 12) }}
+        )
+        where commit_lsn >= '{{ found.first_late_lsn }}'
+    ) as late
+    left anti join (
+        {{ dbt_cdc._indent(dbt_cdc._known_commits_sql(), 8) }}
+    ) as known on late.commit_lsn = known.commit_lsn
+    where size(late.tables) > 0
+{%- endmacro %}
+
+
+{% macro _tables_since(state) -%}
+    array(
+        {%- for participant in dbt_cdc._participants().values() %}
+        named_struct(
+            'source_schema', {{ dbt_cdc._literal(participant.source_schema) }},
+            'source_name', {{ dbt_cdc._literal(participant.source_name) }},
+            'low_end', {{ dbt_cdc._literal(state.intervals.get(participant.name | lower, {}).low_end or (
+                '' if participant.name in dbt_cdc._tracked_tables() else '0xG')) }}
+        ){{ ',' if not loop.last }}
+        {%- endfor %}
+    )
+{%- endmacro %}
+
+
+{% macro _known_commits_sql() -%}
+    select commit_lsn from {{ dbt_cdc._state_relation('scan_transactions') }}
+    {%- if load_cached_relation(dbt_cdc._state_relation('lsn_time_mapping')) is not none %}
+    union all
+    select start_lsn from {{ dbt_cdc._state_relation('lsn_time_mapping') }}
+    {%- endif %}
+{%- endmacro %}

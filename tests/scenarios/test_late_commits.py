@@ -1,0 +1,122 @@
+"""Transactions that land when the log has been captured beyond their place: never in silence."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from itertools import chain
+from typing import Any
+
+import pytest
+from capturing import Capture, instance_yaml
+from harness import Project
+from reference.capture import CaptureInstance
+from reference.log import LogRecord
+from transactions import Writer
+
+pytestmark = pytest.mark.slow
+
+ITEMS = CaptureInstance("dbo", "items", "dbo_items", (("id", "int"), ("name", "string")), ("id",))
+AGAIN = CaptureInstance("dbo", "items", "items_again", ITEMS.columns, ("id",))
+PLAIN = {"cdc_persistent_functions": False}
+PASS = ("--vars", "{cdc_late_commits: pass}")
+
+
+def capture(make_project: Callable[..., Project]) -> tuple[Capture, Writer]:
+    return Capture(make_project, [ITEMS], vars=PLAIN), Writer()
+
+
+def refused(target: Capture, *parts: str) -> None:
+    result = target.project.dbt("run")
+    assert not result.success
+    for part in ("CDC 22859: ", "landed too late", "vars: {cdc_late_commits: pass}", *parts):
+        assert part in result.output, result.output
+    assert "org.apache" not in result.output
+
+
+def ids(target: Capture, instance: CaptureInstance = ITEMS) -> list[int]:
+    return sorted(row.values[0] for row in target.changes(instance))
+
+
+def test_a_late_transaction_is_named_until_a_second_instance_has_it(
+    make_project: Callable[..., Project],
+) -> None:
+    target, writer = capture(make_project)
+    first, late, third = (writer.insert("items", id=n, name="n") for n in (1, 2, 3))
+    other = writer.insert("others", id=1)
+    last = writer.insert("items", id=4, name="n")
+    target.land([*first, *third, *last])
+    target.run()
+    # a table that nobody captures is nobody's loss
+    target.land(other)
+    assert "too late" not in target.run().output
+    # with nothing else in the log, and with more
+    target.land(late)
+    refused(target, "1 transaction of dbo.items", late[-1].lsn, f"up to {last[-1].lsn}")
+    target.land(writer.insert("items", id=5, name="n"))
+    refused(target, f"with the commit {late[-1].lsn} (tran_id {late[-1].tran_id})")
+    assert ids(target) == [1, 3, 4]
+    output = target.run(*PASS).output
+    assert f"commit {late[-1].lsn}" in output and "no change table has it" in output
+    assert ids(target) == [1, 3, 4, 5]
+    # the way on
+    target.project.write("models/again.yml", instance_yaml([AGAIN], capture_from="log_start"))
+    target.project.write("models/items_again_ct.sql", "{{ dbt_cdc.change_table() }}")
+    target.land(writer.insert("items", id=6, name="n"))
+    target.run(*PASS)
+    assert ids(target, AGAIN) == [1, 2, 3, 4, 5, 6]
+    assert "too late" not in target.run().output
+
+
+def test_a_late_truncate_is_named(make_project: Callable[..., Project]) -> None:
+    target, writer = capture(make_project)
+    first = writer.insert("items", id=1, name="n")
+    truncate = writer.record("TRUNCATE", "items", tran_id=None)
+    target.land([*first, *writer.insert("items", id=2, name="n")])
+    target.run()
+    target.land([truncate])
+    refused(target, "1 transaction of dbo.items", truncate.lsn)
+
+
+def test_below_the_low_end_nothing_is_late(make_project: Callable[..., Project]) -> None:
+    """An instance that begins later has lost nothing, and a cleanup forgets what it removes."""
+    target, writer = capture(make_project)
+    first, late, third = (writer.insert("items", id=n, name="n") for n in (1, 2, 3))
+    target.land([*first, *third])
+    target.run()
+    target.land(writer.insert("items", id=4, name="n"))
+    target.run()
+    target.project.ok("run-operation", "change_job", "--args", "{job_type: cleanup, retention: 1}")
+    target.project.ok("run-operation", "cleanup")
+    target.land(late)
+    assert "too late" not in target.run().output
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_any_order_of_landing(make_project: Callable[..., Project], seed: int) -> None:
+    """Whatever lands when: a run captures all that has landed, or says what came too late."""
+    rng = random.Random(seed)
+    target, writer = capture(make_project)
+    log: list[list[LogRecord]] = [writer.insert("items", id=n, name="n") for n in range(8)]
+    order = sorted(range(8), key=lambda n: n + rng.choice([0, 0, 0, 3]))
+    landed: set[int] = set()
+    seen: set[int] = set()
+    for part in (order[:3], order[3:5], order[5:]):
+        target.land(chain.from_iterable(log[n] for n in part))
+        landed |= set(part)
+        late = {n for n in landed - seen if seen and n < max(seen)}
+        if late:
+            refused(target, f"{len(late)} transaction", log[min(late)][-1].lsn)
+            target.run(*PASS)
+        else:
+            target.run()
+        seen |= landed - late
+        assert ids(target) == sorted(seen)
+
+
+def test_the_choice_is_checked(make_project: Callable[..., Project]) -> None:
+    target, writer = capture(make_project)
+    target.land(writer.insert("items", id=1, name="n"))
+    target.run()
+    result: Any = target.project.dbt("run", "--vars", "{cdc_late_commits: keep}")
+    assert "CDC 22963: var cdc_late_commits is 'keep': give 'stop' or 'pass'" in result.output
