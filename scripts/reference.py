@@ -36,7 +36,7 @@ STORIES = {
     "two-clients.md": "two clients",
     "two-clients.md#a-client-that-comes-back-too-late": "two clients, after the cleanup",
     "instances.md#when-the-source-changes": "a table that changes",
-    "log.md#what-waits": "a log that waits",
+    "debezium.md#what-waits": "a log that waits",
     "#enable_db": "a project that has never run",
     "#change_job": "a shop whose retention was changed",
     "jobs.md#the-agent": "a shop with an agent",
