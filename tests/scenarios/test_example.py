@@ -1,6 +1,6 @@
 """The shipped example as its user has it: `dbt build` of this repository, unit tests included.
 
-scripts/examples.yml, which docs/reference.md shows, is asked of it, too (tests/examples.py).
+scripts/examples.yml, which docs/reference/ shows, is asked of it, too (tests/examples.py).
 """
 
 from __future__ import annotations
