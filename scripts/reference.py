@@ -1,33 +1,39 @@
-"""Writes docs/reference.md out of the YAML of macros and models, the heads of data tests and
-materializations, and examples.yml, and what docs/settings.md has out of settings.yml; with --check
-it only says whether the pages are as they would be written."""
+"""Writes docs/reference.md and the pages of docs/reference/ out of the YAML of macros and models,
+the heads of data tests and materializations, and examples.yml, and what docs/settings.md has out of
+settings.yml; with --check it only says whether the pages are as they would be written."""
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "reference.md"
+DOCS = ROOT / "docs"
 SETTINGS_PAGE = ROOT / "docs" / "settings.md"
 EXAMPLES = yaml.safe_load((ROOT / "scripts" / "examples.yml").read_text(encoding="utf-8"))
 SETTINGS = yaml.safe_load((ROOT / "scripts" / "settings.yml").read_text(encoding="utf-8"))
 HEAD = """# Reference
 
 Every public macro, run-operation, materialization, data test and table, as the package's own YAML
-and comments describe them: `scripts/reference.py` writes this page. The examples are asked of the
-shop that `make run` captures, after its two batches, or of what they name: of
-[two clients](two-clients.md) before the first one's round, or of a
-[table that changes](instances.md#when-the-source-changes) and then gets a value that does not fit.
-Tests compare the results. What has a name in SQL Server
-is under it in [what corresponds to what](correspondences.md), with the persistent functions;
-settings and variables are in [settings](settings.md), errors by number in [errors](errors.md).
+and comments describe them: `scripts/reference.py` writes these pages. Each entry has its arguments
+or columns, a call and its result. The examples are asked of the shop that `make run` captures,
+after its two batches, or of what they name: of [two clients](two-clients.md) before the first one's
+round, or of a [table that changes](instances.md#when-the-source-changes) and then gets a value that
+does not fit. Tests compare the results.
+
+What has a name in SQL Server is under it in [what corresponds to what](correspondences.md), with
+the persistent functions. [Settings and variables](settings.md) and [errors by number](errors.md)
+have pages of their own.
 """
+BELOW = """The examples are asked of the shop that `make run` captures, or of what they name.
+[The index](../reference.md) lists all entries.
+"""
+MATERIALIZATION = r"{% materialization (\w+), (default) %}"
 # What only this package's own models, hooks and unit tests call.
 OWN = ("captured_model", "finish_scan", "publication", "scan", "scan_window", "state_table")
 # What is asked where it is not the shop after its two batches.
@@ -36,12 +42,12 @@ STORIES = {
     "two-clients.md": "two clients",
     "two-clients.md#a-client-that-comes-back-too-late": "two clients, after the cleanup",
     "instances.md#when-the-source-changes": "a table that changes",
-    "log.md#what-waits": "a log that waits",
+    "debezium.md#what-waits": "a log that waits",
     "#enable_db": "a project that has never run",
     "#change_job": "a shop whose retention was changed",
     "jobs.md#the-agent": "a shop with an agent",
 }
-# The sections of the page.
+# The macros of each page.
 SECTIONS = {
     "The log": ["debezium_log"],
     "Capture": ["change_table", "log_tables"],
@@ -99,7 +105,10 @@ def signatures() -> dict[str, str]:
 def line(text: Any) -> str:
     """A text in one line; what looks like HTML, and is none, as code."""
     text = re.sub(r"\s+", " ", str(text or "")).strip()
-    return re.sub(r"(?<![`\w<.])([\w.]*<\w+>(?:[\w<>.]*[\w>])?)(?!`)", r"`\1`", text)
+    parts = re.split(r"(`[^`]*`)", text)
+    for n, part in enumerate(parts[::2]):
+        parts[2 * n] = re.sub(r"(?<![\w<.])([\w.]*<\w+>(?:[\w<>.]*[\w>])?)", r"`\1`", part)
+    return "".join(parts)
 
 
 def described(item: dict[str, Any]) -> str:
@@ -112,13 +121,31 @@ def cell(text: Any) -> str:
     return line(text).replace("|", "\\|")
 
 
-def example(name: str) -> str:
+def slug(title: str) -> str:
+    """The name of a section's page, in docs/reference/."""
+    return title.lower().replace(" ", "-") + ".md"
+
+
+def linked(text: str, name: str, pages: dict[str, str]) -> str:
+    """A link to an entry, by the page that has it; what the package keeps to itself has none."""
+    return f"[{text}]({pages[name]}#{name})" if name in pages else f"`{text}`"
+
+
+def story(of: str, pages: dict[str, str] | None) -> str:
+    """A link to what an example is asked of: a place of another page, or `#` and an entry. Without
+    `pages` it stands on a page of docs/ itself, else on one of docs/reference/."""
+    if of.startswith("#") and pages:
+        return linked(STORIES[of], of[1:], pages)
+    return f"[{STORIES[of]}]({'../' if pages else ''}{of})"
+
+
+def example(name: str, pages: dict[str, str] | None = None) -> str:
     """A call and its result, or where there is one."""
     found = EXAMPLES.get(name) or SETTINGS.get(name, {})
     if "call" not in found:
         return f"Example: {found['instead']}\n" if found else ""
     language = "" if found["call"].startswith("dbt ") else "sql"
-    text = f"Example, of [{STORIES[found['of']]}]({found['of']})" if "of" in found else "Example"
+    text = f"Example, of {story(found['of'], pages)}" if "of" in found else "Example"
     if "model" in found:
         path = ROOT / "models" / "example" / f"{found['model']}.sql"
         model = path.read_text(encoding="utf-8").strip()
@@ -132,7 +159,21 @@ def example(name: str) -> str:
     return text
 
 
-def macros() -> Iterator[str]:
+class Entry(NamedTuple):
+    """What the reference has of one macro, data test, materialization or table."""
+
+    name: str
+    description: str
+    text: str  # without its heading and its example
+
+
+def table(head: str, rows: Iterable[tuple[Any, Any, Any]]) -> str:
+    """Arguments or columns."""
+    lines = [f"| `{name}` | {cell(kind)} | {cell(text)} |" for name, kind, text in rows]
+    return "\n".join([f"| {head} | type | |", "|---|---|---|", *lines, ""])
+
+
+def macros() -> Iterator[tuple[str, list[Entry]]]:
     """The macros of each section; run-operations as one calls them."""
     calls = signatures()
     files = sorted((ROOT / "macros").rglob("_*.yml"))
@@ -141,21 +182,19 @@ def macros() -> Iterator[str]:
     if missing:
         sys.exit(f"in SECTIONS of scripts/reference.py or in YAML, not in both: {sorted(missing)}")
     for title, section in SECTIONS.items():
-        yield f"## {title}\n"
+        entries = []
         for name in section:
             item, arguments = items[name], items[name].get("arguments", [])
             call = f"{{{{ dbt_cdc.{name}{calls[name]} }}}}"
             if item["description"].startswith("Run-operation"):
                 names = ", ".join(f"{a['name']}: ..." for a in arguments)
                 call = f"dbt run-operation {name}" + (f" --args '{{{names}}}'" if names else "")
-            yield f"### {name}\n\n```\n{call}\n```\n\n{described(item)}\n"
+            text = f"```\n{call}\n```\n\n{described(item)}\n"
             if arguments:
-                yield "| argument | type | |\n|---|---|---|"
-                for a in arguments:
-                    yield f"| `{a['name']}` | {cell(a['type'])} | {cell(a['description'])} |"
-                yield ""
-            if example(name):
-                yield example(name)
+                rows = ((a["name"], a["type"], a["description"]) for a in arguments)
+                text += "\n" + table("argument", rows)
+            entries.append(Entry(name, item["description"], text))
+        yield title, entries
 
 
 def heads(folder: str, pattern: str) -> Iterator[tuple[str, str, str]]:
@@ -166,41 +205,93 @@ def heads(folder: str, pattern: str) -> Iterator[tuple[str, str, str]]:
             yield name, call, line(comment)
 
 
-def own_models(materialization: str) -> str:
-    """The tables and views below that it makes."""
+def own_models(materialization: str, pages: dict[str, str]) -> str:
+    """The tables and views that it makes."""
     signs = (f"materialized='{materialization}'", f"dbt_cdc.{materialization}(")
     files = sorted((ROOT / "models" / "metadata").glob("*.sql"))
     texts = {path.stem: path.read_text(encoding="utf-8") for path in files}
-    return ", ".join(f"[{n}](#{n})" for n, text in texts.items() if any(s in text for s in signs))
+    return ", ".join(linked(n, n, pages) for n, x in texts.items() if any(s in x for s in signs))
 
 
-def page() -> str:
-    """The text of the page."""
-    lines = [HEAD, *macros(), "## Materializations\n"]
-    shown = []
-    for name, _, comment in heads("macros", r"{% materialization (\w+), (default) %}"):
-        if "model" in EXAMPLES.get(name, {}):
-            shown.append(f"### {name}\n\n{comment}\n\n{example(name)}")
-        else:
-            whose = f"models with [{name}](#{name})" if name in EXAMPLES else own_models(name)
-            lines.append(f"* `{name}`, of {whose}: {comment}")
-    lines += ["", *shown]
-    lines.append("## Data tests\n")
+def materializations() -> list[Entry]:
+    """Those with a model as an example; `own_materializations` has the others."""
+    return [
+        Entry(name, comment, f"{comment}\n")
+        for name, _, comment in heads("macros", MATERIALIZATION)
+        if "model" in EXAMPLES.get(name, {})
+    ]
+
+
+def own_materializations(pages: dict[str, str]) -> str:
+    """Those of the package's own models, in a line each."""
+    lines = []
+    for name, _, comment in heads("macros", MATERIALIZATION):
+        if "model" not in EXAMPLES.get(name, {}):
+            models = f"models with {linked(name, name, pages)}" if name in EXAMPLES else ""
+            lines.append(f"* `{name}`, of {models or own_models(name, pages)}: {comment}\n")
+    return "".join(lines)
+
+
+def data_tests() -> Iterator[Entry]:
+    """The generic tests."""
     for name, call, comment in heads("tests/generic", r"{% test (\w+)\(model(.*?)\) %}"):
-        lines.append(
-            f"### {name}\n\n`dbt_cdc.{name}`{f' ({call[2:]})' if call else ''}: {comment}\n"
-        )
-        lines.append(example(name))
-    lines.append("## Tables and views\n")
+        arguments = f" ({call[2:]})" if call else ""
+        yield Entry(name, comment, f"`dbt_cdc.{name}`{arguments}: {comment}\n")
+
+
+def tables() -> Iterator[Entry]:
+    """The package's own tables and views."""
     for model in documented(ROOT / "models" / "metadata" / "_metadata.yml", "models"):
-        lines.append(f"### {model['name']}\n\n{described(model)}\n")
-        lines.append("| column | type | |\n|---|---|---|")
-        for c in model.get("columns", []):
-            text = cell(c.get("description"))
-            lines.append(f"| `{c['name']}` | {c.get('data_type', '')} | {text} |")
-        lines.append("")
-        lines.append(example(model["name"]))
-    return "\n".join(lines).rstrip() + "\n"
+        columns = (
+            (c["name"], c.get("data_type"), c.get("description")) for c in model.get("columns", [])
+        )
+        text = f"{described(model)}\n\n{table('column', columns)}"
+        yield Entry(model["name"], model["description"], text)
+
+
+def in_short(description: str) -> str:
+    """The first sentence of a description, without what stands in brackets; of a long one what
+    stands before its colon."""
+    text = re.sub(r" \((?:[^()]|\([^()]*\))*\)", "", line(description))
+    text = re.sub(r"^(Run-operation(, [^.]*)?|SQL)\. ", "", text)
+    text = re.split(r"\.(?= [A-Z(]|$)|; (?=[^`]*(?:`[^`]*`[^`]*)*$)", text)[0]
+    before = text.partition(": ")[0]
+    if len(before) > 60 and len(text) > 130:
+        text = before
+    return text[0].upper() + text[1:]
+
+
+def listed(title: str, entries: list[Entry]) -> Iterator[str]:
+    """A section of the index."""
+    page = f"reference/{slug(title)}"
+    yield f"## [{title}]({page})\n"
+    for entry in entries:
+        kind = " (run-operation)" if entry.description.startswith("Run-operation") else ""
+        text = in_short(entry.description)
+        yield f"* {linked(entry.name, entry.name, {entry.name: page})}{kind}: {text}"
+    yield ""
+
+
+def reference_pages() -> dict[Path, str]:
+    """The index, and a page for each section."""
+    sections = dict(macros())
+    sections["Materializations"] = materializations()
+    sections["Data tests"] = list(data_tests())
+    sections["Tables and views"] = list(tables())
+    pages = {e.name: slug(title) for title, entries in sections.items() for e in entries}
+    index, written = [HEAD], {}
+    for title, entries in sections.items():
+        index += listed(title, entries)
+        heading = title if title[1].isupper() else title[0].lower() + title[1:]
+        lines = [f"# Reference: {heading}\n", BELOW]
+        if title == "Materializations":
+            lines.append(own_materializations(pages))
+        for entry in entries:
+            lines.append(f"## {entry.name}\n\n{entry.text}")
+            if text := example(entry.name, pages):
+                lines.append(text)
+        written[DOCS / "reference" / slug(title)] = "\n".join(lines).rstrip() + "\n"
+    return {DOCS / "reference.md": "\n".join(index).rstrip() + "\n", **written}
 
 
 def settings_page() -> str:
@@ -222,11 +313,19 @@ def settings_page() -> str:
 
 
 if __name__ == "__main__":
-    for path, text in ((PAGE, page()), (SETTINGS_PAGE, settings_page())):
-        if "--check" not in sys.argv:
+    written = {**reference_pages(), SETTINGS_PAGE: settings_page()}
+    stale = set((DOCS / "reference").glob("*.md")) - written.keys()
+    if "--check" not in sys.argv:
+        (DOCS / "reference").mkdir(exist_ok=True)
+        for path, text in written.items():
             path.write_text(text, encoding="utf-8")
-        elif text != path.read_text(encoding="utf-8"):
-            sys.exit(
-                f"docs/{path.name} is not what the YAML says: run "
-                ".venv/bin/python scripts/reference.py"
-            )
+        for path in stale:
+            path.unlink()
+    else:
+        for path, text in written.items():
+            if not path.exists() or text != path.read_text(encoding="utf-8"):
+                stale.add(path)
+        for path in sorted(stale):
+            print(f"{path.relative_to(ROOT)} is not what the YAML says")
+        if stale:
+            sys.exit("run .venv/bin/python scripts/reference.py")

@@ -128,13 +128,13 @@ def find_delays(data: Data, longest: int | None) -> list[Data]:
     if waiting:
         found.append(trouble(
             f"At the last scan the log held back what came later: {waiting}.",
-            "log.md#what-waits",
+            "debezium.md#what-waits",
         ))  # fmt: skip
     ends = [row["high_time"] for row in data["tables"] if row["high_time"]]
     if ends and limit and (at(data["made"]) - at(max(ends))).total_seconds() > limit:
         found.append(trouble(
             f"The last published commit is of {short(max(ends))}, {since(data, max(ends))}: longer "
-            f"than the retention of {span(limit)}. Is the log still landed?", "log.md",
+            f"than the retention of {span(limit)}. Is the log still landed?", "landing.md",
         ))  # fmt: skip
     longest = longest or LEAST
     behind = [

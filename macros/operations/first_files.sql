@@ -71,7 +71,7 @@
 {% endmacro %}
 
 
-{#- docs/log.md explains it. -#}
+{#- docs/landing.md explains it. -#}
 {% macro _landing_model(folder) -%}
 {{ '{{' }} config(materialized='incremental', incremental_strategy='append', file_format='delta') {{ '}}' }}
 

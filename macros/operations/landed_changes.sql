@@ -63,7 +63,7 @@ from_json(
         {% do dbt_cdc.raise_cdc_error(
             22859, 'a line in ' ~ folder ~ '/' ~ row.file_name
             ~ ' is no event with a position, and key, value and headers as texts: ' ~ row.line,
-            dbt_cdc._page('log.md') ~ ' (Landing the events) shows how a line is to be'
+            dbt_cdc._page('landing.md') ~ ' (Landing the events) shows how a line is to be'
         ) %}
     {% endfor %}
 {% endmacro %}

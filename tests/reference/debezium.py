@@ -1,4 +1,4 @@
-"""Landed Debezium PostgreSQL events -> the canonical log (docs/log.md).
+"""Landed Debezium PostgreSQL events -> the canonical log (docs/debezium.md).
 
 Commits are numbered by C, the LSN of a transaction's END; the snapshot is C = 65536. With prev =
 the C of the transaction emitted before (0 for the snapshot, 65536 for the first one without a

@@ -1,4 +1,5 @@
-"""docs/coverage.md and docs/correspondences.md name what exists, and all of it."""
+"""docs/coverage.md and docs/correspondences.md name what exists, and all of it; docs/cases.md
+names tests that exist."""
 
 from __future__ import annotations
 
@@ -75,6 +76,20 @@ def test_what_only_a_soak_shows_is_marked() -> None:
         for file, test, mark in re.findall(r"`([^`]+)::(\w+)`( \(soak\))?", shown):
             folder = PACKAGE / "tests" / ("" if "/" in file else "scenarios")
             assert bool(mark) == is_soak(folder / file, test), (statement, test)
+
+
+def test_each_case_names_tests_that_make_test_runs() -> None:
+    """Those of docs/cases.md, which lists each case with a link to it."""
+    text = (DOCS / "cases.md").read_text(encoding="utf-8")
+    cases = re.split(r"^## (.*)\n", text, flags=re.M)[1:]
+    assert re.findall(r"^\| \[(.*?)\]\(#", text, re.M) == cases[::2]
+    for case, told in zip(cases[::2], cases[1::2], strict=True):
+        named = re.findall(r"`(test_\w+\.py)::(\w+)`", told.partition("\n| tests |")[2])
+        assert named and "](https://github.com/" in told.partition("\n| here |")[0], case
+        for file, test in named:
+            path = PACKAGE / "tests" / "scenarios" / file
+            assert f"\ndef {test}(" in path.read_text(encoding="utf-8"), (case, test)
+            assert not is_soak(path, test), (case, test)
 
 
 def test_errors_are_raised_or_said_to_differ() -> None:

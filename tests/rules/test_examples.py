@@ -11,8 +11,11 @@ from harness import PACKAGE
 
 def test_every_entry_of_the_reference_has_an_example_or_a_reason() -> None:
     examples = yaml.safe_load((PACKAGE / "scripts" / "examples.yml").read_text(encoding="utf-8"))
-    page = (PACKAGE / "docs" / "reference.md").read_text(encoding="utf-8")
-    assert list(examples) == re.findall(r"^### (\w+)$", page, re.M)
+    index = (PACKAGE / "docs" / "reference.md").read_text(encoding="utf-8")
+    files = re.findall(r"^## \[.*\]\((.*)\)$", index, re.M)
+    pages = [(PACKAGE / "docs" / name).read_text(encoding="utf-8") for name in files]
+    entries = re.findall(r"^## (\w+)$", "\n".join(pages), re.M)
+    assert list(examples) == entries == re.findall(r"^\* \[(\w+)\]", index, re.M)
     for name, example in examples.items():
         assert set(example) == {"instead"} or {"call", "result"} <= set(example), name
         if "call" in example and "model" not in example:

@@ -23,7 +23,7 @@ def test_the_key_of_an_event(shop: Shop) -> None:
 
 
 def test_the_landing_model_is_that_of_the_page(shop: Shop) -> None:
-    page = (PACKAGE / "docs" / "log.md").read_text(encoding="utf-8")
+    page = (PACKAGE / "docs" / "landing.md").read_text(encoding="utf-8")
     (model,) = shop.values(("_landing_model", "/landing/shop"))
     assert f"-- models/landed_events.sql\n{model}\n```" in page
 

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.slow
 
 DATA = data_dir()
 LANDED = "position bigint, topic string, key string, value string, headers string"
-LOG_PAGE = (PACKAGE / "docs" / "log.md").read_text(encoding="utf-8")
+LANDING_PAGE = (PACKAGE / "docs" / "landing.md").read_text(encoding="utf-8")
 COLUMNS = (
     "lsn", "tran_id", "operation", "record_time", "source_schema", "source_name", "before_image",
     "after_image", "ddl_command", "command_id",
@@ -590,7 +590,7 @@ def test_a_line_that_was_cut(read, spark, tmp_path):
     with pytest.raises(Exception, match=text):
         read([row, *arrive([status("END", "7", 90000, 1)])])
     line = json.dumps({"position": 1, "topic": "t", "key": "k", "value": "{}", "headers": None})
-    model = re.findall(r"-- models/landed_events.sql\n.*?\n(select.*?)\{%", LOG_PAGE, re.S)[0]
+    model = re.findall(r"-- models/landed_events.sql\n.*?\n(select.*?)\{%", LANDING_PAGE, re.S)[0]
     query = model.replace("/landing/shop", str(tmp_path))
     (tmp_path / "whole").write_text(f"{line}\n\n", encoding="utf-8")
     assert [row.position for row in spark.sql(query).collect()] == [1]

@@ -1,6 +1,6 @@
 """The shipped example as its user has it: `dbt build` of this repository, unit tests included.
 
-scripts/examples.yml, which docs/reference.md shows, is asked of it, too (tests/examples.py).
+scripts/examples.yml, which docs/reference/ shows, is asked of it, too (tests/examples.py).
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def test_two_batches_are_captured_and_the_unit_test_passes(
     land_a_part(landing)
     assert dbtRunner().invoke(["run", *options, "--select", "+shop_log"]).success
     for file in (FILE, SETTINGS):
-        Examples(spark, SCHEMA, options, of="log.md#what-waits", file=file).check()
+        Examples(spark, SCHEMA, options, of="debezium.md#what-waits", file=file).check()
 
 
 def land_a_part(landing: Path) -> None:

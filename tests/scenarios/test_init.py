@@ -159,7 +159,7 @@ def test_the_shipped_events(first: First, capsys: pytest.CaptureFixture[str]) ->
             }
     log_model = Path("models/shop_log.sql").read_text(encoding="utf-8")
     assert 'before_images={"public.docs": "key"}' in log_model
-    page = (PACKAGE / "docs" / "log.md").read_text(encoding="utf-8")
+    page = (PACKAGE / "docs" / "landing.md").read_text(encoding="utf-8")
     landing = Path("models/landed_events.sql").read_text(encoding="utf-8")
     assert landing.replace(f"{first.project.folder}/landing", "/landing/shop") in page
     assert "written: dbt_project.yml" in said
