@@ -1,6 +1,6 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup run agent report test test-fast test-soak lint docs bench clean
+.PHONY: help setup run agent report test test-all test-fast test-soak lint docs bench clean
 
 # The project runs on the Spark of its own .venv, whatever else the machine has.
 unexport SPARK_HOME SPARK_CONF_DIR PYTHONPATH PYTHONHOME VIRTUAL_ENV
@@ -29,14 +29,17 @@ agent: setup ## run the jobs by themselves until stopped: captures, and a cleanu
 report: setup ## a page about the state of capture: scans, change tables, errors, jobs
 	@$(BIN)/python scripts/report.py $(ARGS)
 
-test: lint ## all that CI checks: lint, dbt unit and data tests, integration tests
-	@$(PYTEST) $(TWO) -m "not soak" tests
+test: lint ## all that CI checks: lint, and each promise of README once
+	@$(PYTEST) $(TWO) -m "not soak and not more" tests
+
+test-all: lint ## more spellings, more seeds, longer stories, ANSI mode off: an hour
+	@DBT_CDC_TESTS=all $(PYTEST) $(TWO) -m "not soak" tests
 
 test-soak: setup ## real processes and long stories: kill -9, races, 1,024 columns; an hour
 	@$(PYTEST) $(TWO) -m soak tests
 
 test-fast: setup ## the tests that take seconds
-	@$(PYTEST) $(TWO) -m "not slow and not soak" tests
+	@$(PYTEST) $(TWO) -m "not slow and not soak and not more" tests
 
 lint: setup ## ruff, yamllint, sqlfluff, dbt's own warnings, the reference, the links of all pages
 	@$(BIN)/ruff check --quiet $(PY)

@@ -52,7 +52,9 @@ def images_may_lack_values() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="module", params=[False, True], ids=["", "ansi"])
+@pytest.fixture(
+    scope="module", params=[pytest.param(False, marks=pytest.mark.more), True], ids=["", "ansi"]
+)
 def ansi(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[None]:
     """The tests of a module with ANSI mode off, too; all run with it on, Spark's default."""
     spark.conf.set("spark.sql.ansi.enabled", request.param)

@@ -57,6 +57,7 @@ PARTIAL_PARSE = Path("target") / "partial_parse.msgpack"
 # What dbt has read of a project, by the project's file, its schema and the command's variables.
 PARSED: dict[str, bytes] = {}
 LISTS = ("cdc_capture_instances", "cdc_tracked_tables")
+IS_ALL = os.environ.get("DBT_CDC_TESTS") == "all"  # as `make test-all` sets it: more seeds
 _numbers = itertools.count(1)
 
 

@@ -8,7 +8,7 @@
     {% set batch = {
         'log': log, 'is_incremental': is_incremental, 'position': none, 'last_position': none, 'last_commit': 0,
         'first_change': none, 'has_old_events': false, 'has_snapshot_rows': false, 'has_later_rows': false,
-        'snapshot_wal': none, 'database': none,
+        'snapshot_wal': none, 'database': none, 'landed_below': 0,
     } %}
     {% set position = dbt_cdc._fetch(
         'select max(resume_position) as position from ' ~ log
@@ -16,6 +16,7 @@
     {% if position is not none %}
         {% do batch.update(position=position, last_position=position) %}
         {% set news = dbt_cdc._fetch(dbt_cdc._debezium_news(events, batch))[0] %}
+        {% do dbt_cdc._debezium_check_positions(events, log, news) if news.landed_since > 0 %}
         {% if news.last_position is not none %}
             {% do batch.update(news, last_commit=news.last_lsn[2:16] | int(base=16)) %}
             {% do batch.update(has_old_events=dbt_cdc._debezium_has_old_events(batch)) %}
@@ -35,9 +36,20 @@
 with log_end as (
     select
         max(lsn) as last_lsn,
-        max(source_database) as database
+        max(source_database) as database,
+        max(cast(get_json_object(balance, '$.read_position') as bigint)) as read_position,
+        max(cast(get_json_object(balance, '$.landed_below') as bigint)) as landed_below
     from {{ batch.log }}
     where resume_position = {{ batch.position }}
+),
+
+passed as (
+    select
+        max(log_end.read_position) as read_position,
+        count_if(events.position <= log_end.read_position) - max(log_end.landed_below) as landed_since,
+        count_if(events.position <= {{ batch.position }}) as landed_below
+    from {{ events }} as events
+    cross join log_end
 ),
 
 landed as (
@@ -79,9 +91,32 @@ select
     bool_or(op = 'r') as has_snapshot_rows,
     max(case when op = 'r' then wal end) as last_snapshot_wal,
     to_json(collect_set(case when status = 'END' and wal <= last_commit then xid end)) as old_ends,
-    to_json(collect_set(case when not status <=> 'END' and wal <= last_commit then xid end)) as old_xids
+    to_json(collect_set(case when not status <=> 'END' and wal <= last_commit then xid end)) as old_xids,
+    (select landed_below from passed) as landed_below,
+    coalesce((select landed_since from passed), 0) as landed_since,
+    (select read_position from passed) as read_position
 from placed
 {%- endmacro %}
+
+
+{#- Events that landed at positions that the log had read beyond are never read, unless they are there twice: positions
+    began anew, as those of a topic that was made again, or an event landed late. -#}
+{% macro _debezium_check_positions(events, log, news) %}
+    {% set found = dbt_cdc._fetch(
+        'select count(distinct position, content) - count(distinct position, topic) as others, '
+        ~ 'count(*) - count(distinct position, content) as copies '
+        ~ 'from (select position, topic, xxhash64(topic, key, value) as content from ' ~ events
+        ~ ' where position <= ' ~ news.read_position ~ ')')[0] %}
+    {% if found.others or found.copies < news.landed_since %}
+        {% do dbt_cdc.raise_cdc_error(
+            22859, news.landed_since ~ ' events landed at or below position ' ~ news.read_position ~ ' of ' ~ events
+            ~ ', up to which the log had read them',
+            'positions only go on: give them positions behind the last one (of a topic that was made again, its '
+            ~ 'offsets and the last position before), or write the log anew with dbt run --full-refresh --select '
+            ~ log.identifier
+        ) %}
+    {% endif %}
+{% endmacro %}
 
 
 {% macro _debezium_news_envelope() -%}
@@ -117,8 +152,8 @@ limit 1
 {%- endmacro %}
 
 
-{#- Whether events hold rows of a snapshot after the first, where nothing else is known of them: of several snapshots, or
-    behind a commit. -#}
+{#- Whether events hold rows of a snapshot after the first, where nothing else is known of them: of several snapshots,
+    or behind a commit. -#}
 {% macro _debezium_has_snapshots(events) -%}
 select coalesce(min(snapshot_wal) < max(snapshot_wal) or min(commit_wal) <= max(snapshot_wal), false) as has_later_rows
 from (

@@ -191,7 +191,7 @@ emitted_transactions as (
                     and before_it.change_time < change_time - interval '10' second
                     then concat_ws(':', xid, commit_number)
             end) over () as gone_back,
-            {{ dbt_cdc._debezium_balance() | indent(12) }} as balance
+            {{ dbt_cdc._debezium_balance(batch) | indent(12) }} as balance
         from decided
     )
     where is_emitted
@@ -200,7 +200,7 @@ emitted_transactions as (
 
 
 {#- What became of the events of a batch, as JSON: rows that have landed, by fate. -#}
-{% macro _debezium_balance() -%}
+{% macro _debezium_balance(batch) -%}
 to_json(named_struct(
     'first_position', min(first_position) over (),
     'last_position', max(last_position) over (),
@@ -215,6 +215,10 @@ to_json(named_struct(
     'heartbeats', sum(heartbeats) over (),
     'tombstones', sum(tombstones) over (),
     'messages', sum(messages) over ()
+    {%- if batch.position is not none %},
+    'read_position', {{ batch.position }},
+    'landed_below', {{ batch.landed_below }}
+    {%- endif %}
 ))
 {%- endmacro %}
 

@@ -57,8 +57,8 @@ def test_files_tests_and_reasons_exist() -> None:
             assert anchor in anchors(page), (statement, anchor)
 
 
-def is_soak(file: Path, test: str) -> bool:
-    """Whether a test is left out of `make test`."""
+def marks_of(file: Path, test: str) -> str:
+    """The marks of a test and of its module."""
     module = ast.parse(file.read_text(encoding="utf-8"))
     marks = [
         node.value
@@ -68,7 +68,28 @@ def is_soak(file: Path, test: str) -> bool:
     for node in module.body:
         if isinstance(node, ast.FunctionDef) and node.name == test:
             marks += node.decorator_list
-    return "pytest.mark.soak" in map(ast.unparse, marks)
+    return " ".join(ast.unparse(mark) for mark in marks if "parametrize" not in ast.unparse(mark))
+
+
+def is_soak(file: Path, test: str) -> bool:
+    """Whether a test is left out of `make test` and `make test-all`."""
+    return "pytest.mark.soak" in marks_of(file, test)
+
+
+def test_each_promise_is_shown_by_make_test() -> None:
+    """Each row of tests/README.md names a file with a test that `make test` runs."""
+    tests = PACKAGE / "tests"
+    table = (tests / "README.md").read_text(encoding="utf-8").partition("| promise of README")[2]
+    promises = [line for line in table.splitlines()[2:] if line.startswith("| ")]
+    assert len(promises) > 30
+    for promise in promises:
+        shown = []
+        for name in re.findall(r"\btest_\w+", promise):
+            for file in tests.rglob(f"{name}.py"):
+                names = re.findall(r"^def (test_\w+)", file.read_text(encoding="utf-8"), re.M)
+                marks = [marks_of(file, test) for test in names]
+                shown += [m for m in marks if "mark.soak" not in m and "mark.more" not in m]
+        assert shown or "`make lint`" in promise, promise
 
 
 def test_what_only_a_soak_shows_is_marked() -> None:

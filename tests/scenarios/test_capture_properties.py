@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 import pytest
 from capturing import LOG_COLUMNS, LOG_DDL, Capture, change_row, plain, plain_values
-from harness import Project
+from harness import IS_ALL, Project
 from pyspark.sql import Row
 from reference.capture import (
     CaptureInstance,
@@ -35,11 +35,11 @@ from reference.strategies import TABLES, HostileLog, Injected, make_log, spoil
 
 pytestmark = pytest.mark.slow  # the runs of the fixture `captured`
 
-NUMBERS, MOST_STEPS, BATCHES = range(300), 100, 2
+NUMBERS, MOST_STEPS, BATCHES = range(300 if IS_ALL else 100), 100, 2
 WINDOWS = 100  # of each instance
 MARGIN = 30  # change rows on both sides of a window that the reference looks at in vain
 FOLLOWED = {"dbo_items": "replica", "dbo_p_pairs": "history"}  # instance -> its consumer
-SPOILED, MOST_SPOILED_STEPS = range(300), 60
+SPOILED, MOST_SPOILED_STEPS = range(300 if IS_ALL else 100), 60
 PLACE = re.compile(r"CDC 22859: bad log record of table (\S+), column (.+?), lsn (\S+): ")
 KEYED = [instance for instance in INSTANCES if instance.index_columns]
 T = TypeVar("T")

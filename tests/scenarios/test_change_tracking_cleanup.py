@@ -13,7 +13,7 @@ from reference.log import UTC
 from statements import dying_at
 from tracking import Tracking, TrackingWriter, with_masks
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.more]
 
 ITEMS, NOTES = (
     TrackedTable("dbo", name, (("id", "int"),), ("id",), track_columns_updated=False)

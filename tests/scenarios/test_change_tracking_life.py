@@ -71,6 +71,7 @@ QUERIES = {
 }
 
 
+@pytest.mark.more
 def test_where_a_query_reads(make_project: Callable[..., Project]) -> None:
     """Before anything is published it is an error that says so, and with --empty none. In the
     schema of a pull request it reads production's side table in the versions published there."""
@@ -103,7 +104,7 @@ def test_where_a_query_reads(make_project: Callable[..., Project]) -> None:
         assert (one[0], *version) == (1, 2, 0), schema
 
 
-@pytest.mark.parametrize("how", ["TRUNCATE", "DDL"])
+@pytest.mark.parametrize("how", ["TRUNCATE", pytest.param("DDL", marks=pytest.mark.more)])
 def test_a_table_that_is_emptied(make_project: Callable[..., Project], how: str) -> None:
     """Truncated, or dropped (a DDL record without an image says so) and filled again: nobody who
     has read before gets a window that lacks the deletes; the other table goes on."""
@@ -125,6 +126,7 @@ def test_a_table_that_is_emptied(make_project: Callable[..., Project], how: str)
         tracking.asked(ITEMS, 4)
 
 
+@pytest.mark.more
 def test_a_table_that_leaves_while_a_window_is_open(make_project: Callable[..., Project]) -> None:
     """It never was published; the versions that the others have written stay what they are."""
     tracking, writer = Tracking(make_project, [ITEMS]), TrackingWriter(START)
@@ -152,6 +154,7 @@ def test_a_table_that_leaves_while_a_window_is_open(make_project: Callable[..., 
     assert [v[0] for v in versions] == [1, 2, 3, 4, 5]
 
 
+@pytest.mark.more
 def test_the_only_table_that_comes_back(make_project: Callable[..., Project]) -> None:
     """It begins anew, as one of several does."""
     tracking, writer = Tracking(make_project, [ITEMS], [CAPTURED]), TrackingWriter(START)
@@ -257,6 +260,7 @@ def test_beside_captured_tables_and_late(make_project: Callable[..., Project]) -
     }
 
 
+@pytest.mark.more
 def test_a_bad_record_and_the_scaffold(make_project: Callable[..., Project]) -> None:
     """Mistakes and refusals: tests/rules/test_tracking_models.py."""
     tracking = Tracking(make_project, [ITEMS], vars={"cdc_persistent_functions": False})

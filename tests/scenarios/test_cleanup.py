@@ -233,6 +233,7 @@ def jobs(capture: Capture) -> dict[str, tuple[Any, ...]]:
     return {row.job_type: tuple(row)[3:-1] for row in rows}
 
 
+@pytest.mark.more
 def test_jobs(story: tuple[Capture, Writer], monkeypatch: pytest.MonkeyPatch) -> None:
     """G40, and runs that are bounded to maxtrans times maxscans: by the job, by the agent (SQL
     Server's continuous job), by variables (sp_cdc_scan)."""
@@ -391,6 +392,7 @@ def deletes(capture: Capture, table: str) -> list[int]:
     ]
 
 
+@pytest.mark.more
 def test_threshold_cuts_deletes_between_transactions(make_project: Callable[..., Project]) -> None:
     """A killed cleanup goes on, under another threshold, too."""
     capture = large(make_project)
@@ -431,6 +433,7 @@ def test_threshold_cuts_deletes_between_transactions(make_project: Callable[...,
     assert deletes(capture, "lsn_time_mapping") == [3, 2, 1]
 
 
+@pytest.mark.more
 def test_without_a_threshold_one_delete_takes_more_than_5000_rows(
     make_project: Callable[..., Project],
 ) -> None:

@@ -76,6 +76,7 @@ def rows(capture: Capture) -> list[tuple]:
     )]  # fmt: skip
 
 
+@pytest.mark.more
 def test_ids_and_computed_columns_are_those_of_the_source(docs: Capture) -> None:
     columns = docs.sql(
         "select column_name, column_id, column_ordinal, is_computed from {schema}.captured_columns"
@@ -103,6 +104,7 @@ def test_computed_columns_are_null_and_large_values_where_they_changed(docs: Cap
     ]
 
 
+@pytest.mark.more
 def test_a_replica_does_not_take_a_hidden_value_for_null(docs: Capture) -> None:
     """Two updates that undo each other, but for a large value that the first does not show."""
     last = {**THIRD, "body": None}
@@ -116,6 +118,7 @@ def test_a_replica_does_not_take_a_hidden_value_for_null(docs: Capture) -> None:
     assert not docs.sql("select * from {schema}.docs")
 
 
+@pytest.mark.more
 def test_a_key_is_no_large_value(make_project: Callable[..., Project]) -> None:
     """Whatever its type: rows 3 and 4 of an update bear the same one."""
     capture = Capture(make_project, [KEYED], lob_before_image="when_changed")
@@ -171,6 +174,7 @@ def test_names_are_those_of_the_images(make_project: Callable[..., Project]) -> 
     assert tuple(net) == (1, "z")
 
 
+@pytest.mark.more
 def test_a_column_that_is_renamed(make_project: Callable[..., Project]) -> None:
     """In a log without DDL: an error, until a second instance captures the new name. A column that
     was dropped before, and one that comes beside all others, stop nothing."""

@@ -517,6 +517,7 @@ VERSIONED = {
 }  # fmt: skip
 
 
+@pytest.mark.more
 def test_what_follows_an_edited_change_table(make_project: Callable[..., Project]) -> None:
     """One that keeps no images from before: an update of a window is not taken for none. Texts may
     widen, a condition is said by the operation, each version of a model has its own bookmark. Line
@@ -644,6 +645,7 @@ BAD = {
 }  # fmt: skip
 
 
+@pytest.mark.more
 def test_mistakes_are_named(make_project: Callable[..., Project]) -> None:
     """Each model fails by itself, with one line that says what to do, and none makes a table."""
     models = {"items.sql": replica("dbo_items"), **{f"{n}.sql": m[0] for n, m in BAD.items()}}
@@ -689,6 +691,7 @@ def transaction(writer: Writer, *changes: tuple[str, Any, Any]) -> list[LogRecor
 DDL_IMAGE = [{"name": "id", "type": "int"}, {"name": "name", "type": "nvarchar(max)"}]
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("how", ["truncated", "dropped and made again"])
 def test_what_is_behind_a_truncate_in_its_transaction_counts(
     make_project: Callable[..., Project], how: str
@@ -734,6 +737,7 @@ def test_what_is_behind_a_truncate_in_its_transaction_counts(
     assert low.low_end == commit
 
 
+@pytest.mark.more
 def test_no_window_goes_on_at_the_commit_of_a_truncate(
     make_project: Callable[..., Project],
 ) -> None:

@@ -122,6 +122,7 @@ def test_a_bad_record_keeps_the_window_open(story: Story) -> None:
     story.check()
 
 
+@pytest.mark.more
 def test_each_table_as_a_task_of_its_own(story: Story) -> None:
     before = begun(story)
     story.land_both()

@@ -44,6 +44,7 @@ def published(shop: Capture) -> str:
     return shop.sql("select max(high_end) from {schema}.validity_intervals")[0][0]
 
 
+@pytest.mark.more
 def test_before_the_first_publication(shop: Capture) -> None:
     for command in (["compile"], ["docs", "generate"], ["run", "--empty"], ["compile"]):
         shop.project.ok(*command)
@@ -96,6 +97,7 @@ def test_what_is_deferred(shop: Capture) -> None:
     assert len(shop.sql("select * from {schema}.now")) == 3
 
 
+@pytest.mark.more
 def test_a_new_instance_beside_a_consumer(shop: Capture) -> None:
     """With several threads too, who asks for a new instance does so after its publication."""
     project, yaml = shop.project, json.loads(instance_yaml([NOTES]))

@@ -120,6 +120,7 @@ def test_constraints_and_docs(target: Capture) -> None:
             target.sql(f"insert into {{schema}}.{name} (id) values (0)")
 
 
+@pytest.mark.more
 def test_docs_of_a_change_table(target: Capture) -> None:
     rows = target.sql("describe extended {schema}.dbo_items_ct")
     columns = {row.col_name: row for row in reversed(rows)}
@@ -127,6 +128,7 @@ def test_docs_of_a_change_table(target: Capture) -> None:
     assert columns["Comment"].data_type == "the items' changes"
 
 
+@pytest.mark.more
 def test_a_contract_that_the_model_breaks(target: Capture) -> None:
     """Nothing is written; the run says which column is of another type."""
     target.project.write("models/consumers.yml", consumers("bigint"))

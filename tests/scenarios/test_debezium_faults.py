@@ -103,7 +103,9 @@ def updates(*numbers: int, old: str = "first", new: str = "new") -> list[Any]:
 # --- the connector restarts inside a transaction --------------------------------------------------
 
 
-@pytest.mark.parametrize("unacknowledged", [0, 2, 3])
+@pytest.mark.parametrize(
+    "unacknowledged", [2, *(pytest.param(n, marks=pytest.mark.more) for n in (0, 3))]
+)
 def test_restart_inside_a_transaction(shop, unacknowledged):
     """Numbers begin at 1 again, and the last events come again under new ones."""
     database, connector = shop.begin(*range(1, 11))
@@ -116,6 +118,7 @@ def test_restart_inside_a_transaction(shop, unacknowledged):
     assert shop.has(database)
 
 
+@pytest.mark.more
 def test_restarts_inside_rows_of_one_position(shop):
     """Rows of one INSERT share a position; some are equal, of a table without a key."""
     database, connector = shop.begin(1)
@@ -135,6 +138,7 @@ def test_restarts_inside_rows_of_one_position(shop):
     assert shop.has(database)
 
 
+@pytest.mark.more
 def test_restart_whose_first_events_are_missing(shop):
     """The numbers have a hole: said, until the rest has landed."""
     database, connector = shop.begin(*range(1, 11))
@@ -231,6 +235,36 @@ def test_a_transaction_that_lands_late(shop):
     assert shop.has(database)
 
 
+@pytest.mark.parametrize("how", ["begin anew", "fill a hole", "come again"])
+def test_positions_that_are_passed(shop, how):
+    """What lands at positions that the log has read beyond is never read: only copies may."""
+    database, connector = shop.begin(1, 2, 3)
+    connector.snapshot()
+    shop.landed = 10
+    parts = []
+    for number in (1, 2, 3):
+        start = len(connector.sent)
+        database.commit(updates(number))
+        connector.stream()
+        parts.append(connector.sent[start:])
+    snapshot = connector.sent[: -sum(map(len, parts))]
+    assert shop.run(snapshot).success
+    assert shop.run(parts[0]).success
+    end = shop.landed
+    shop.landed = {"begin anew": 10, "fill a hole": 0, "come again": 10}[how]
+    if how == "come again":
+        shop.land(snapshot)
+        shop.landed = end
+        assert shop.run(parts[1]).success and shop.run(parts[2]).success
+        assert shop.has(database)
+    else:
+        for batch in (parts[1][:3], []):
+            result = shop.run(batch)
+            assert not result.success
+            assert "CDC 22859: 3 events landed at or below position" in result.output
+            assert "positions only go on" in result.output
+
+
 def test_events_that_land_behind_their_transaction(shop):
     """The first events of a transaction with a restart: its END counts the others only."""
     database, connector = shop.begin(1, 2, 3)
@@ -251,6 +285,7 @@ def test_events_that_land_behind_their_transaction(shop):
     assert shop.has(database)
 
 
+@pytest.mark.more
 def test_equal_rows_where_the_connector_restarts(shop):
     """Nothing tells whether a row without a key is one of several, or was sent again."""
     database, connector = shop.begin(1, 2, 3)
@@ -322,6 +357,7 @@ def test_the_topic_of_transactions_does_not_land(shop):
     assert shop.project.dbt("test", "--select", "waiting_transactions").success
 
 
+@pytest.mark.more
 def test_transaction_ids_without_a_position(shop):
     """As Debezium 1 writes them."""
     _, connector = shop.begin(1)
@@ -384,7 +420,7 @@ def test_a_later_snapshot_with_the_same_rows(shop):
     assert shop.has(database) and shop.is_balanced()
 
 
-@pytest.mark.parametrize("choice", ["take", "anew"])
+@pytest.mark.parametrize("choice", ["take", pytest.param("anew", marks=pytest.mark.more)])
 def test_a_later_snapshot_with_other_rows(shop, choice):
     database, connector, start = missed(shop)
     result = shop.run(connector.sent[start:])
@@ -404,6 +440,7 @@ def test_a_later_snapshot_with_other_rows(shop, choice):
         assert shop.has(database) and shop.is_balanced()
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("has_seen", [True, False])
 def test_a_later_snapshot_beside_a_transaction(shop, has_seen):
     """What was committed right before its LSN is streamed behind it, whether it has seen it."""
@@ -427,6 +464,7 @@ def test_a_later_snapshot_beside_a_transaction(shop, has_seen):
     assert shop.has(database) and shop.is_balanced()
 
 
+@pytest.mark.more
 def test_a_snapshot_of_a_log_that_began_without_one(shop):
     """It is not before what was streamed; rows that it alone has are told."""
     database, connector = shop.begin(1, 2, 3)
@@ -450,6 +488,7 @@ def test_a_snapshot_of_a_log_that_began_without_one(shop):
     assert [json.loads(image) for _, image in sorted(rows.items())] == database.tables["t"]
 
 
+@pytest.mark.more
 def test_a_later_snapshot_that_is_given_up(shop):
     database, connector, start = missed(shop)
     result = shop.run(connector.sent[start:])
@@ -477,6 +516,7 @@ def test_a_table_that_a_later_snapshot_brings(shop):
     assert shop.has(database) and shop.is_balanced()
 
 
+@pytest.mark.more
 def test_rows_of_a_later_snapshot_that_land_late(shop):
     """The log is past the snapshot without them."""
     _, connector, start = missed(shop)

@@ -203,7 +203,9 @@ def hostile() -> list[Event]:
 # --- whole logs -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("encoding", ["debezium", "debezium_schemas"])
+@pytest.mark.parametrize(
+    "encoding", ["debezium", pytest.param("debezium_schemas", marks=pytest.mark.more)]
+)
 def test_real_log(read, encoding):
     events = landed_events(DATA / "postgres" / encoding / "all.jsonl.gz")
     assert read(events) == expected(events)
@@ -333,6 +335,7 @@ INSERTED = [
 ]
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     "first",
     [[snapshot_row(1, 71000, "first"), *INSERTED], [snapshot_row(1, 71000, "last")]],
@@ -359,6 +362,7 @@ def test_rows_of_the_snapshot_that_land_too_late(project, land, run_batches, fir
     assert whole == expected(events) and len(whole) == len(log) + 2
 
 
+@pytest.mark.more
 def test_rows_of_a_snapshot_that_are_no_news(run_batches):
     """Those that land again."""
     first = arrive([snapshot_row(1, 71000, "first"), snapshot_row(2, 71000), *INSERTED])
@@ -429,6 +433,7 @@ def encoded(octets: bytes) -> str:
     return base64.b64encode(octets).decode()
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("model", "text", "uuid"),
     [

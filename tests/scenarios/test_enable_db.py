@@ -53,6 +53,7 @@ def empty(make_project: Callable[..., Project]) -> Capture:
     return capture
 
 
+@pytest.mark.more
 def test_the_example_of_the_reference(empty: Capture) -> None:
     Examples.of_project(empty.project, "#enable_db").check()
 

@@ -12,7 +12,7 @@ from harness import PACKAGE, Project
 from reference.log import LogRecord, int_to_lsn
 from story import ITEMS
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.more]
 
 MODELS = {
     f"{name}.sql": f"{{{{ config(materialized='{kind}') }}}}"

@@ -168,6 +168,7 @@ def first_attempts(statements: Iterable[str]) -> list[str]:
     return [sql.split("end;", 1)[1] for sql in appends]
 
 
+@pytest.mark.more
 def test_a_single_writer_after_any_death(later: Later, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who alone can write leaves out guards, but only where nothing can be there already."""
     monkeypatch.setenv("DBT_CDC_SINGLE_WRITER", "true")

@@ -59,6 +59,7 @@ def test_a_cleanup_that_dies_after_any_write_is_finished_by_the_next(cleanup: Cl
     cleanup.check_faults("dies")
 
 
+@pytest.mark.more
 def test_each_write_of_a_cleanup_that_fails_or_loses_its_answer(cleanup: Cleanup) -> None:
     cleanup.check_faults("answer is lost", "fails")
 

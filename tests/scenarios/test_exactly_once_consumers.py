@@ -98,6 +98,7 @@ def test_consumers_that_die_after_any_write(consumers: Consumers) -> None:
     consumers.check_faults("dies", in_scripts=True)
 
 
+@pytest.mark.more
 def test_each_write_of_consumers_that_fails_or_loses_its_answer(consumers: Consumers) -> None:
     consumers.check_faults("answer is lost", "fails")
 

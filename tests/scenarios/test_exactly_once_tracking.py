@@ -101,6 +101,7 @@ def test_tracked_tables_after_any_death(tracked: Tracked) -> None:
     tracked.check_deaths()
 
 
+@pytest.mark.more
 def test_each_write_that_fails_or_loses_its_answer(tracked: Tracked) -> None:
     assert tracked.steps.end != tracked.before
     tracked.check_faults(*FAULTS)

@@ -62,7 +62,7 @@ def compiled(project: Project, name: str) -> str:
     return file.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("windows", [1, 2])
+@pytest.mark.parametrize("windows", [1, pytest.param(2, marks=pytest.mark.more)])
 def test_compiled_statements_give_what_the_run_appends(story: Story, windows: int) -> None:
     """Pasted into Spark before the run, in the first window and where a transaction is carried."""
     story.land(windows)
@@ -96,6 +96,7 @@ def test_no_body_writes(story: Story) -> None:
     story.check()
 
 
+@pytest.mark.more
 def test_one_command_for_each_model(story: Story) -> None:
     """In the order of the graph, as a scheduler's tasks: the same tables as of one run."""
     project = story.capture.project
@@ -125,6 +126,7 @@ def test_one_command_for_each_model(story: Story) -> None:
     assert story.contents() == alone
 
 
+@pytest.mark.more
 def test_what_the_first_publication_says(make_project: Callable[..., Project]) -> None:
     """Of all that it publishes, whichever command captured it; of tracked tables how to ask."""
     story = Story(make_project)
@@ -142,6 +144,7 @@ def test_what_the_first_publication_says(make_project: Callable[..., Project]) -
     assert "sys_change_version" in tracking.project.ok("show", "--inline", asked).output
 
 
+@pytest.mark.more
 def test_a_node_does_its_own_work_alone(story: Story) -> None:
     """A change table without a window, the publication without a change table."""
     before = story.published()
@@ -197,6 +200,7 @@ def test_a_failing_data_test_holds_the_publication_back(story: Story) -> None:
     story.check()
 
 
+@pytest.mark.more
 def test_several_threads_end_at_this_publication(story: Story) -> None:
     story.land_both()
     story.capture.run("--threads", "4")

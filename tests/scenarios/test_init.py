@@ -124,6 +124,7 @@ def end(position: int) -> dict[str, Any]:
     return {"position": position, "topic": "pg.transaction", "key": None, "value": value}
 
 
+@pytest.mark.more
 def test_the_example_of_the_reference(first: First) -> None:
     Path("landing").mkdir()
     shutil.copy(PACKAGE / "data" / "shop" / "events_0001.jsonl.gz", "landing")
@@ -181,6 +182,7 @@ def test_the_shipped_events(first: First, capsys: pytest.CaptureFixture[str]) ->
     assert "delete the variables cdc_... in dbt_project.yml and what init wrote in models" in again
 
 
+@pytest.mark.more
 def test_events_with_schemas(first: First) -> None:
     fields = [{"field": name, **kind} for name, kind in ON.items()]
     schema = {"type": "struct", "fields": [
@@ -205,6 +207,7 @@ def test_events_with_schemas(first: First) -> None:
     assert str(row["at"]) == "2022-04-15 05:20:00.000001"
 
 
+@pytest.mark.more
 def test_a_key_that_is_none(first: First, capsys: pytest.CaptureFixture[str]) -> None:
     """Debezium's message key may be any columns: rows of a snapshot tell."""
     first.land(
@@ -220,6 +223,7 @@ def test_a_key_that_is_none(first: First, capsys: pytest.CaptureFixture[str]) ->
     assert "public_items.sql" in first.files()
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("added", ["__dbz__physicalTableIdentifier", "__dbz__sourceIdentifier"])
 def test_a_key_of_a_routed_topic(
     first: First, capsys: pytest.CaptureFixture[str], added: str
@@ -233,6 +237,7 @@ def test_a_key_of_a_routed_topic(
     assert first.project.sql("select id, name from {schema}.public_items") == [(1, "a")]
 
 
+@pytest.mark.more
 def test_tables_whose_models_would_have_one_name(first: First) -> None:
     """Orders and orders in PostgreSQL: neither is left out without a word."""
     lines = [event(1, "c", {"id": 1}), event(2, "c", {"id": 1}), end(3)]
@@ -386,6 +391,7 @@ def test_a_death_in_the_middle(first: First) -> None:
     assert "there is already models/shop_log.sql" in str(first.init(landed="./landing"))
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("before", "after"),
     [
@@ -400,6 +406,7 @@ def test_variables(first: First, before: str, after: str | None) -> None:
     assert script.with_variables(before, "vars:\n  x: 1\n  y:\n    - z\n") == after
 
 
+@pytest.mark.more
 def test_a_real_log_with_schemas(first: First, capsys: pytest.CaptureFixture[str]) -> None:
     """From what has landed to replicas, which are the true tables; one column is dropped and comes
     back with another type."""

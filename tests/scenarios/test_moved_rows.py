@@ -130,6 +130,7 @@ def applied(before: dict[int, Row], net: list) -> dict[int, Row]:
     return after
 
 
+@pytest.mark.more
 def test_what_nothing_tells_is_said(make_project: Callable[..., Project]) -> None:
     """The row at the old key came before the log."""
     target = Capture(make_project, [DOCS])

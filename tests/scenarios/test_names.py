@@ -97,6 +97,7 @@ def test_they_are_captured_and_asked(named: Capture) -> None:
                    "all")  # fmt: skip
 
 
+@pytest.mark.more
 def test_they_are_administered(named: Capture) -> None:
     assert all(name in operation(named, "help_change_data_capture") for name in NAMES)
     high = named.sql("select max(high_end) from {schema}.validity_intervals")[0][0]
@@ -114,6 +115,7 @@ def test_they_are_administered(named: Capture) -> None:
     assert "CDC 22926: capture instance 'dbo_Order-Details' exists already, as" in taken.output
 
 
+@pytest.mark.more
 def test_they_are_disabled(named: Capture) -> None:
     for name, table in NAMES.items():
         arguments = {"source_schema": "dbo", "source_name": table, "capture_instance": name}
@@ -185,6 +187,7 @@ COLUMNS = (
 )  # fmt: skip
 
 
+@pytest.mark.more
 def test_columns_with_names_of_ours(make_project: Callable[..., Project]) -> None:
     """Those of steps inside a query, and of parameters of functions, which a column would hide."""
     columns = tuple((name, "int") for name in COLUMNS)
@@ -225,6 +228,7 @@ def test_columns_with_names_of_ours(make_project: Callable[..., Project]) -> Non
     assert [r[0] for r in target.sql(call)] == [1]
 
 
+@pytest.mark.more
 def test_table_by_table(make_project: Callable[..., Project]) -> None:
     """What a run of one table notes for the others has the names as they are."""
     instances = [

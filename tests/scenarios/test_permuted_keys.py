@@ -30,7 +30,9 @@ MODELS = {
 }
 
 
-@pytest.fixture(scope="module", params=["complete", "partial"])
+@pytest.fixture(
+    scope="module", params=["complete", pytest.param("partial", marks=pytest.mark.more)]
+)
 def followed(
     request: pytest.FixtureRequest, make_project: Callable[..., Project]
 ) -> tuple[Capture, PermutedLog, str]:

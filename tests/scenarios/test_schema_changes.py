@@ -341,6 +341,7 @@ def test_a_column_without_ddl_is_reported_once(story: Story) -> None:
     assert "no instance captures" not in story.seen["truncated_run"]
 
 
+@pytest.mark.more
 def test_every_column_that_nobody_captures_is_reported_once(
     make_project: Callable[..., Project],
 ) -> None:
@@ -374,6 +375,7 @@ def test_every_column_that_nobody_captures_is_reported_once(
     assert said({"c": 2, "b": 1}) == []
 
 
+@pytest.mark.more
 def test_a_table_that_nobody_captures_is_reported_once(story: Story) -> None:
     """A captured one may have got a new name, where the log has no DDL of it."""
     line = "in the log for the first time and not captured: dbo.renamed; dbt run-operation enable"
@@ -392,6 +394,7 @@ def test_a_truncated_table_starts_anew(story: Story) -> None:
     assert [r[0] for r in rows] == [False]
 
 
+@pytest.mark.more
 def test_a_role_is_granted_what_a_consumer_reads(story: Story) -> None:
     """And it is revoked where the YAML names it no more, as that of dbo_notes halfway. What is
     shared stays as long as another instance has the role; of dbo_orders all was dropped."""
@@ -422,6 +425,7 @@ def test_a_role_is_granted_what_a_consumer_reads(story: Story) -> None:
     assert [row[0] for row in roles] == [None]
 
 
+@pytest.mark.more
 def test_what_nobody_can_follow_stops_its_instances_only(story: Story) -> None:
     result = story.seen["stopped_run"]
     assert not result.success
@@ -439,6 +443,7 @@ def test_what_nobody_can_follow_stops_its_instances_only(story: Story) -> None:
     assert notes == 5  # captured, not published
 
 
+@pytest.mark.more
 def test_a_dry_run_of_disable_table_removes_nothing(story: Story) -> None:
     dry, real = story.seen["disable_dry"], story.seen["disable"]
     assert "would remove capture instance 'dbo_orders' of dbo.orders" in dry
@@ -469,6 +474,7 @@ CHECKED_GRANTS = (
 )
 
 
+@pytest.mark.more
 def test_roles_are_granted_before_anything_is_published(
     make_project: Callable[..., Project],
 ) -> None:
@@ -556,6 +562,7 @@ def test_a_dropped_table_is_marked(story: Story) -> None:
     assert (update, command) == (False, "DROP TABLE dbo.notes")
 
 
+@pytest.mark.more
 def test_help_and_columns(story: Story) -> None:
     shown = operation(story.target, "help_change_data_capture").output
     columns = (
@@ -595,6 +602,7 @@ def test_g20_enable_table_refuses_what_is_there(story: Story) -> None:
         assert not result.success and text in result.output, result.output
 
 
+@pytest.mark.more
 def test_the_columns_of_images_where_the_log_has_no_ddl(story: Story) -> None:
     result = operation(story.target, "enable_table", source_schema="dbo", source_name="notes",
                        capture_instance="notes2", index_columns=["id"])  # fmt: skip
@@ -758,6 +766,7 @@ def test_a_type_goes_on_as_long_as_the_values_fit(
     assert [row.values[1] for row in target.changes(new)] == [Decimal("7.75"), Decimal("7.7525")]
 
 
+@pytest.mark.more
 def test_the_printed_command_is_the_way_out(
     make_project: Callable[..., Project], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -899,6 +908,7 @@ def test_a_second_instance_has_the_types_of_the_first(make_project: Callable[...
     assert "# not varchar(2) as in dbo_items" in asked.printed
 
 
+@pytest.mark.more
 def test_old_ddl_stops_neither_a_first_run_nor_a_late_instance(
     make_project: Callable[..., Project],
 ) -> None:
@@ -952,6 +962,7 @@ CHANGED = [
 ]  # fmt: skip
 
 
+@pytest.mark.more
 def test_each_change_of_type(make_project: Callable[..., Project]) -> None:
     """What is planned as wider the table format does alter; the others keep the capture going."""
     names = [f"c{number}" for number in range(len(CHANGED))]
@@ -978,6 +989,7 @@ def test_each_change_of_type(make_project: Callable[..., Project]) -> None:
     assert first == second
 
 
+@pytest.mark.more
 def test_types_that_no_ddl_tells(make_project: Callable[..., Project]) -> None:
     """The YAML names one that the table can widen to; else a second instance has the new one."""
     first = CaptureInstance(
@@ -1056,6 +1068,7 @@ def test_a_window_with_ddl_that_dies_after_every_write(
     assert found[0][0][0]["dbo_orders"][1] < found[0][0][0]["orders_ids"][1]
 
 
+@pytest.mark.more
 def test_the_examples_of_the_reference(make_project: Callable[..., Project]) -> None:
     """Of a table that gets a wider column and a new one, and then a value that does not fit."""
     old = {"id": "int", "amount": "decimal(9,2)"}

@@ -143,6 +143,7 @@ class Shop:
         self.project.ok("parse")
 
 
+@pytest.mark.more
 @pytest.mark.slow
 def test_every_setting_and_variable_does_what_the_page_says(
     make_project: Callable[..., Project],

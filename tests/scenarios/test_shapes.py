@@ -185,6 +185,7 @@ def test_change_tables_of_any_shape(shapes: tuple[Capture, Log], each: CaptureIn
         assert row == wanted_row
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("each", [SIZES[9], NAMES, PAIRS, UPPER], ids=lambda i: i.source_name)
 def test_functions_of_any_shape(shapes: tuple[Capture, Log], each: CaptureInstance) -> None:
     target, log = shapes
@@ -426,6 +427,7 @@ def test_quiet_logs_and_heartbeats(plain: Capture) -> None:
     check(plain, log)
 
 
+@pytest.mark.more
 def test_commits_of_other_tables_are_heartbeats_each_300_seconds(plain: Capture) -> None:
     """As where the source writes to a heartbeat table every 100 seconds."""
     plain.clear()
@@ -567,6 +569,7 @@ def test_the_log_may_be_a_table_a_view_or_a_source(make_project: Callable[..., P
     assert "CDC 22901" in result.output
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("after_a_death", [True, pytest.param(False, marks=pytest.mark.soak)])
 def test_late_instances(make_project: Callable[..., Project], after_a_death: bool) -> None:
     """One that starts now, and one that is as if it had been there from the beginning; also in a

@@ -66,6 +66,7 @@ def made(capture: Capture) -> set[str]:
 TRACKED = TrackedTable("dbo", "items", (("id", "int"), ("name", "string")), ("id",))
 
 
+@pytest.mark.more
 @pytest.mark.slow
 def test_a_run_with_a_tracked_table(make_project: Callable[..., Project]) -> None:
     """It makes no state but its own; its versions are published by two statements, and one asks for
@@ -97,7 +98,7 @@ def test_a_first_run(counted: Counted) -> None:
     assert "consumer_bookmarks" in made(counted.capture)
 
 
-@pytest.mark.parametrize("threads", ["1", "4"])
+@pytest.mark.parametrize("threads", ["1", pytest.param("4", marks=pytest.mark.more)])
 def test_later_runs(counted: Counted, threads: str) -> None:
     """Five changed tables, the same with a replica, and nothing new."""
     counted.land()

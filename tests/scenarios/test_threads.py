@@ -29,7 +29,7 @@ def check(story: Story) -> None:
     assert consumed("now", rows) == expected("now", story, story.published())
 
 
-@pytest.mark.parametrize("threads", [2, 8])
+@pytest.mark.parametrize("threads", [2, pytest.param(8, marks=pytest.mark.more)])
 def test_a_first_run(make_project: Callable[..., Project], threads: int) -> None:
     """In a project that has installed the package, and nothing else; a query of an instance whose
     table is done before the others are waits for the publication."""
@@ -41,6 +41,7 @@ def test_a_first_run(make_project: Callable[..., Project], threads: int) -> None
     assert story.capture.project.table("changes").count() == len(story.expected(NOTES))
 
 
+@pytest.mark.more
 def test_consumers_beside_each_other(make_project: Callable[..., Project]) -> None:
     """None of them fails because others move their bookmarks."""
     models = {**CONSUMERS, **COPIES}
@@ -55,6 +56,7 @@ def test_consumers_beside_each_other(make_project: Callable[..., Project]) -> No
         assert consumed(kind, rows) == expected(kind, story, story.published()), name
 
 
+@pytest.mark.more
 def test_a_first_run_that_died_while_it_made_tables(make_project: Callable[..., Project]) -> None:
     """The scan as a task makes all of them in one script; then `--empty`, then a run."""
     story = Story(make_project, vars=PLAIN, models=MODELS, threads=4, fresh=True)

@@ -160,7 +160,7 @@ def test_the_true_state_at_every_checkpoint(
             assert truth.differences(distant, truth.checkpoints[-1].number) == []
 
 
-@pytest.mark.parametrize("table", ["docs", "orders"])
+@pytest.mark.parametrize("table", ["docs", pytest.param("orders", marks=pytest.mark.more)])
 def test_a_history_has_the_true_state_at_every_checkpoint(
     incremental: Project, instances: list[CaptureInstance], truth: Truth, table: str
 ) -> None:

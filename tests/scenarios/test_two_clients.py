@@ -113,6 +113,7 @@ def test_the_page(make_project: Callable[..., Project]) -> None:
     assert checked == 9
 
 
+@pytest.mark.more
 @pytest.mark.slow
 def test_the_examples_of_the_reference(make_project: Callable[..., Project]) -> None:
     """Those of change tracking, before the first client's round and after a cleanup."""

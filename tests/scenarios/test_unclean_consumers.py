@@ -76,6 +76,7 @@ def test_an_empty_run_takes_nothing(capturing: Capture) -> None:
     assert ids(capturing, "new_items") == [1, 2, 9]
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("how", ["dropped", "full refresh"])
 def test_an_empty_run_makes_the_table_anew(capturing: Capture, how: str) -> None:
     """Nothing that the bookmarks tell is in it: the next run begins at the low end. A replica,
@@ -99,7 +100,7 @@ def test_an_empty_run_makes_the_table_anew(capturing: Capture, how: str) -> None
         assert ids(capturing, "feed") == ids(capturing, "items") == [1, 2]
 
 
-@pytest.mark.parametrize("is_written", [False, True])
+@pytest.mark.parametrize("is_written", [pytest.param(False, marks=pytest.mark.more), True])
 def test_an_empty_run_behind_a_failed_one(capturing: Capture, is_written: bool) -> None:
     """Its write of no rows is not taken for the failed run's, nor does it hide that one."""
     writer, project = Writer(), capturing.project
@@ -145,7 +146,13 @@ def test_a_loss_is_accepted_for_one_beginning(capturing: Capture) -> None:
 SECOND = CaptureInstance("dbo", "items", "dbo_items_2", ITEMS.columns, ("id",))
 
 
-@pytest.mark.parametrize("how", ["cleanup", "truncate", "ended", "nothing"])
+@pytest.mark.parametrize(
+    "how",
+    [
+        "truncate",
+        *(pytest.param(n, marks=pytest.mark.more) for n in ("cleanup", "ended", "nothing")),
+    ],
+)
 def test_a_hand_over_tells_of_a_loss(capturing: Capture, how: str) -> None:
     """The second instance has what came later; of what was before it the first one tells, unless it
     has lost changes that the replica has not consumed, or has ended before the second began."""
@@ -208,6 +215,7 @@ def test_a_consumer_of_an_instance_that_ended(capturing: Capture) -> None:
     assert ids(capturing, "feed") == [1, 2, 3]
 
 
+@pytest.mark.more
 def test_a_beginning_where_nothing_is_left(capturing: Capture) -> None:
     """Behind a TRUNCATE, or with a late instance in a quiet log, the low end lies after the high
     end: who began there has missed nothing."""
@@ -237,6 +245,7 @@ def test_a_beginning_where_nothing_is_left(capturing: Capture) -> None:
     assert ids(capturing, "loaded") == [2, 8]
 
 
+@pytest.mark.more
 def test_an_instance_in_another_letter_case(capturing: Capture) -> None:
     """Its bookmarks and its ends are those that it had."""
     writer = Writer()
@@ -259,6 +268,7 @@ def test_an_instance_in_another_letter_case(capturing: Capture) -> None:
     assert "is above the high end" in result.output
 
 
+@pytest.mark.more
 def test_a_consumer_in_a_package(capturing: Capture) -> None:
     """Of one name with a consumer of the project it has a bookmark of its own."""
     project, writer = capturing.project, Writer()

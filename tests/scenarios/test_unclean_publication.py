@@ -81,6 +81,7 @@ def test_an_instance_whose_model_comes_back(make_project: Callable[..., Project]
     assert high_ends(capturing) == {"dbo_items": writer.last, "dbo_lines": writer.last}
 
 
+@pytest.mark.more
 def test_a_new_instance_in_a_quiet_log(make_project: Callable[..., Project]) -> None:
     """It has no validity interval before the log goes on; the run says so."""
     capturing, writer = Capture(make_project, [ITEMS], vars=PLAIN), Writer()
@@ -95,7 +96,10 @@ def test_a_new_instance_in_a_quiet_log(make_project: Callable[..., Project]) -> 
     assert f"nothing to capture after {writer.last}\n" in capturing.run().output
 
 
-@pytest.mark.parametrize(("capture_from", "stopped"), [("log_start", "lines"), ("now", "items")])
+@pytest.mark.parametrize(
+    ("capture_from", "stopped"),
+    [("log_start", "lines"), pytest.param("now", "items", marks=pytest.mark.more)],
+)
 def test_an_instance_that_is_taken_out_before_it_is_published(
     make_project: Callable[..., Project], capture_from: str, stopped: str
 ) -> None:
@@ -159,6 +163,7 @@ def test_a_cleanup_before_an_instance_is_published(make_project: Callable[..., P
     assert sorted(row.id for row in found) == [1, 2]
 
 
+@pytest.mark.more
 def test_a_cleanup_before_a_tracked_table_is_published(
     make_project: Callable[..., Project],
 ) -> None:
@@ -178,7 +183,9 @@ def test_a_cleanup_before_a_tracked_table_is_published(
     assert [row[-1] for row in tracking.asked(lines, 1)] == [1]
 
 
-@pytest.mark.parametrize("how", ["view lost", "dead, then cleanup"])
+@pytest.mark.parametrize(
+    "how", ["dead, then cleanup", pytest.param("view lost", marks=pytest.mark.more)]
+)
 def test_a_window_that_is_partly_published(make_project: Callable[..., Project], how: str) -> None:
     """Its transactions are entered once, also where the scan starts from its middle."""
     capturing, writer = Capture(make_project, [ITEMS, LINES], vars=PLAIN), Writer()
@@ -224,6 +231,7 @@ def test_a_line_break_or_half_a_character(make_project: Callable[..., Project]) 
     assert ids(capturing, "dbo_days_ct") == [1]
 
 
+@pytest.mark.more
 def test_disable_table_that_dies_is_taken_up_again(make_project: Callable[..., Project]) -> None:
     capturing, writer = Capture(make_project, [ITEMS, LINES], vars=PLAIN), Writer()
     capturing.land(writer.insert("items", id=1, name="a"))

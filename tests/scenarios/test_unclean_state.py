@@ -101,6 +101,7 @@ def test_state_that_is_lost(capturing: Capture) -> None:
     assert ids(capturing, "dbo_items_ct") == [1, 2]
 
 
+@pytest.mark.more
 def test_a_log_that_is_gone(capturing: Capture) -> None:
     tables = [{"name": "landed"}, {"name": "moved"}]
     sources = {"sources": [{"name": "land", "schema": "{{ target.schema }}", "tables": tables}]}
@@ -159,6 +160,7 @@ def test_images_that_were_partial(make_project: Callable[..., Project]) -> None:
     refused(capturing, "CDC 22938: replica part", "before_image of dbo_items is partial")
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("older", [False, True])
 def test_state_of_an_older_version(capturing: Capture, older: bool) -> None:
     """Columns that change_tables got since are added."""
@@ -179,6 +181,7 @@ def test_state_of_an_older_version(capturing: Capture, older: bool) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.more
 def test_a_feed_that_is_renamed_and_keeps_its_table(capturing: Capture) -> None:
     capturing.project.write("models/feed.sql", FEED)
     capturing.run()
@@ -235,6 +238,7 @@ def test_a_table_in_another_letter_case(capturing: Capture) -> None:
             "dbo.lines")  # fmt: skip
 
 
+@pytest.mark.more
 def test_a_side_table_that_is_gone(make_project: Callable[..., Project]) -> None:
     table = TrackedTable("dbo", "items", (("id", "int"), ("name", "string")), ("id",))
     tracking, writer = Tracking(make_project, [table]), Writer()
@@ -244,6 +248,7 @@ def test_a_side_table_that_is_gone(make_project: Callable[..., Project]) -> None
     refused(tracking, "CDC 4997: side table", "is not there", "disable_change_tracking")
 
 
+@pytest.mark.more
 def test_a_mask_and_a_key_that_changes(make_project: Callable[..., Project]) -> None:
     """A value that the log does not tell again is masked once."""
     columns = (("id", "int"), ("name", "string"))

@@ -14,6 +14,7 @@ from transactions import Writer
 pytestmark = pytest.mark.slow
 
 
+@pytest.mark.more
 def test_the_version_of_a_char_key(make_project: Callable[..., Project]) -> None:
     """It is found with blanks behind the value and without."""
     codes = TrackedTable("dbo", "codes", (("code", "char(5)"), ("n", "int")), ("code",), True)
