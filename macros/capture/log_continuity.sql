@@ -32,9 +32,10 @@
 {#- A log that begins behind what was captured may lack what came in between. -#}
 {% macro _check_reaches_back(found, scanned_lsn) %}
     {% set choice = dbt_cdc._stop_or_pass('cdc_log_gap', var('cdc_log_gap', 'stop')) %}
-    {% if found.log_end and found.get('reaches_back') == false and scanned_lsn != dbt_cdc._zero_lsn() %}
-        {% set what = 'the log begins at ' ~ found.first_lsn ~ ' and was captured up to ' ~ scanned_lsn
-            ~ ': what came in between may be missing' %}
+    {% if (found.log_end or found.to_lsn) and found.get('reaches_back') == false
+        and scanned_lsn != dbt_cdc._zero_lsn() %}
+        {% set what = 'the log begins at ' ~ (found.first_lsn or 'no record any more') ~ ' and was captured up to '
+            ~ scanned_lsn ~ ': what came in between may be missing' %}
         {% if choice == 'pass' %}
             {% do dbt_cdc._log_line(what) %}
         {% else %}
@@ -45,6 +46,22 @@
                 ~ 'disable_table of the instances, and run again'
             ) %}
         {% endif %}
+    {% endif %}
+{% endmacro %}
+
+
+{#- Nor may it have lost the beginning of a transaction that the window has: one that was open before, or any of a
+    window that an earlier run has opened. -#}
+{% macro _check_reaches_floor(window) %}
+    {% if (window.floor_lsn <= window.previous_lsn or not window.get('is_opened_here'))
+        and dbt_cdc._stop_or_pass('cdc_log_gap', var('cdc_log_gap', 'stop')) == 'stop'
+        and not dbt_cdc._fetch('select 1 from ' ~ window.log ~ " where lsn <= '" ~ window.floor_lsn ~ "' limit 1") %}
+        {% do dbt_cdc.raise_cdc_error(
+            22859, 'the log begins behind ' ~ window.floor_lsn ~ ', where a transaction of the window up to '
+            ~ window.to_lsn ~ ' began: what came in between may be missing',
+            'put back what was removed of the log (log_truncation_point says what has to stay); where nothing is '
+            ~ 'missing, give vars: {cdc_log_gap: pass} for one run'
+        ) %}
     {% endif %}
 {% endmacro %}
 
@@ -121,13 +138,14 @@
 
 
 {% macro _tables_since(state) -%}
+    {%- set tracked = dbt_cdc._read_tracking(state.scanned_lsn).tables if dbt_cdc._tracked_tables() else {} -%}
     array(
         {%- for participant in dbt_cdc._participants().values() %}
         named_struct(
             'source_schema', {{ dbt_cdc._literal(participant.source_schema) }},
             'source_name', {{ dbt_cdc._literal(participant.source_name) }},
             'low_end', {{ dbt_cdc._literal(state.intervals.get(participant.name | lower, {}).low_end or (
-                '' if participant.name in dbt_cdc._tracked_tables() else '0xG')) }}
+                tracked.get(participant.name, {}).begin_lsn or '0xG')) }}
         ){{ ',' if not loop.last }}
         {%- endfor %}
     )

@@ -45,14 +45,37 @@
         {% set name = table.source_schema ~ '.' ~ table.source_name %}
         {% set names = logged.get(name | lower, []) %}
         {% if names and name not in names %}
-            {% do dbt_cdc.raise_cdc_error(
-                22931, "model '" ~ table.model ~ "' captures table " ~ name ~ ', and the log has ' ~ names | join(', '),
-                'write source_schema and source_name as the log does'
-            ) %}
+            {% do dbt_cdc._raise_spelling(table, names) %}
         {% elif not names %}
             {% do dbt_cdc._log_line('the log has no record of ' ~ name ~ ' yet, which ' ~ table.model ~ ' captures') %}
         {% endif %}
     {% endfor %}
+{% endmacro %}
+
+
+{#- The same for tables that the log had no record of when they were entered. -#}
+{% macro _check_spelling(window) %}
+    {% set touched = [] %}
+    {% for table in window.touched_tables %}
+        {% do touched.append(table.source_schema ~ '.' ~ table.source_name) %}
+    {% endfor %}
+    {% for instance in dbt_cdc._capture_instances().values()
+        if instance.table not in touched and instance.table | lower in touched | map('lower')
+        and not dbt_cdc._has_rows(instance.relation) %}
+        {% do dbt_cdc._raise_spelling(instance, touched) %}
+    {% endfor %}
+{% endmacro %}
+
+
+{% macro _raise_spelling(table, logged) %}
+    {% set names = [] %}
+    {% for name in logged if name | lower == (table.source_schema ~ '.' ~ table.source_name) | lower %}
+        {% do names.append(name) %}
+    {% endfor %}
+    {% do dbt_cdc.raise_cdc_error(
+        22931, "model '" ~ table.model ~ "' captures table " ~ table.source_schema ~ '.' ~ table.source_name
+        ~ ', and the log has ' ~ names | join(', '), 'write source_schema and source_name as the log does'
+    ) %}
 {% endmacro %}
 
 
@@ -67,7 +90,7 @@
             {% do first_lsns.update({table: [row.first_lsn, first_lsns.get(table, row.first_lsn)] | min}) %}
         {% endfor %}
         {% for instance in dbt_cdc._capture_instances().values()
-            if instance.table in first_lsns and instance.get('registered') %}
+            if instance.table in first_lsns and instance.get('registered') and not instance.registered.end_lsn %}
             {% do dbt_cdc._check_names_since(instance, window, first_lsns[instance.table]) %}
         {% endfor %}
     {% endif %}
@@ -82,14 +105,40 @@
     ).get(instance.name) %}
     {% set logged = dbt_cdc._logged_columns(instance.columns) | map(attribute='name') | list %}
     {% set missing = logged | reject('in', names) | list if names else [] %}
+    {#- where only updates with partial images came, a later image decides -#}
+    {% do dbt_cdc._invocation_cache().setdefault('undecided', []).append(instance.table) if not names %}
     {% set before = dbt_cdc._logged_names(
         [instance], '(' ~ of_table ~ " and lsn < '" ~ lsn ~ "')", 1, is_latest=true
     ).get(instance.name) if missing %}
     {% set missing = missing | select('in', before) | list if before else missing %}
+    {% set others = [] %}
+    {% for other in dbt_cdc._instances_of([dbt_cdc._source_of(instance)])
+        if other.name | lower not in window.published and not dbt_cdc._unlogged(other, names or []) %}
+        {% do others.append(other.name) %}
+    {% endfor %}
+    {% if missing and others and instance.name | lower in window.published %}
+        {% do dbt_cdc._end_before(instance, lsn, window) %}
+        {% do dbt_cdc._log_line(
+            'no image of table ' ~ instance.table ~ ' has ' ~ missing | join(', ') ~ ' from ' ~ lsn ~ ' on: '
+            ~ instance.name ~ ' ends before that commit, and ' ~ others | join(', ') ~ ' goes on')  %}
+        {% do return(none) %}
+    {% endif %}
     {% do dbt_cdc._raise_unlogged(
         instance, missing, names, 'make a second instance with the names that the source has now (dbt run-operation '
         ~ 'enable_table), or take this one out (disable_table) and capture the table anew'
     ) if missing %}
+{% endmacro %}
+
+
+{#- As where DDL tells of a change that the instance cannot follow: it lacks the transaction of that record. -#}
+{% macro _end_before(instance, lsn, window) %}
+    {% set end_lsn = dbt_cdc._fetch(
+        'select min(committed.commit_lsn) as lsn from ' ~ dbt_cdc._transactions_of(window) ~ ' as committed '
+        ~ 'inner join ' ~ window.log ~ " as log on log.tran_id = committed.tran_id and log.lsn = '" ~ lsn ~ "' "
+        ~ 'and log.lsn between committed.begin_lsn and committed.commit_lsn'
+    )[0].lsn %}
+    {% do dbt_cdc._update_metadata('change_tables', instance, {'end_lsn': dbt_cdc._literal(end_lsn)}) %}
+    {% do instance.registered.update(end_lsn=end_lsn) %}
 {% endmacro %}
 
 

@@ -118,8 +118,11 @@
     publication. What a publication that died has lost of it (`emptied_lsn`) is no edit. -#}
 {% macro _check_capture_from(instance, plan, window) %}
     {% set registered = instance.registered %}
+    {#- one that was entered with log_start has lost what is before the log -#}
     {% if plan.is_new and instance.capture_from == 'log_start' and registered.lost_lsn
-        and registered.lost_lsn != plan.emptied_lsn and registered.lost_lsn <= window.previous_lsn %}
+        and registered.lost_lsn != plan.emptied_lsn and registered.lost_lsn <= window.previous_lsn
+        and dbt_cdc._fetch('select 1 from ' ~ dbt_cdc._log_relation() ~ " where lsn < '" ~ registered.start_lsn
+            ~ "' limit 1") %}
         {% do dbt_cdc.raise_cdc_error(
             22963, "capture instance '" ~ instance.name ~ "' was entered with capture_from: now and begins at "
             ~ registered.start_lsn ~ ', its YAML says log_start by now',
@@ -166,12 +169,16 @@
 
 {#- The log may begin behind what was captured before: of that an instance that begins with the log has nothing. -#}
 {% macro _last_commit_before(log_start, window) %}
-    {% if window.previous_lsn != dbt_cdc._zero_lsn() and dbt_cdc._has_state('lsn_time_mapping') %}
-        {% do return(dbt_cdc._fetch(
-            'select max(start_lsn) as lsn from ' ~ dbt_cdc._state_relation('lsn_time_mapping')
-            ~ " where start_lsn < '" ~ log_start ~ "'")[0].lsn) %}
-    {% endif %}
-    {% do return(none) %}
+    {% set known = [] %}
+    {#- cleanup removes from some what others still tell -#}
+    {% for table, column in [('lsn_time_mapping', 'start_lsn'), ('scan_transactions', 'commit_lsn'),
+        ('scan_sessions', 'end_lsn'), ('change_tables', 'lost_lsn')]
+        if window.previous_lsn != dbt_cdc._zero_lsn() and dbt_cdc._has_state(table) %}
+        {% do known.append('select ' ~ column ~ ' as lsn from ' ~ dbt_cdc._state_relation(table)) %}
+    {% endfor %}
+    {% do return(dbt_cdc._fetch(
+        'select max(lsn) as lsn from (' ~ known | join(' union all ') ~ ") where lsn < '" ~ log_start ~ "'"
+    )[0].lsn if known else none) %}
 {% endmacro %}
 
 

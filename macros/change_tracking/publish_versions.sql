@@ -106,3 +106,14 @@
             {%- endfor %}
         ) as map<string, bigint>) as min_valid_versions
 {%- endmacro %}
+
+
+{#- The view of versions names it no more. -#}
+{% macro _forget_tracked_table(key) %}
+    {% set state = dbt_cdc._tracking_state() %}
+    {% if state.is_shown %}
+        {% do state.min_valid_versions.pop(key, none) %}
+        {% do run_query(dbt_cdc._tracking_versions_sql(
+            state.current_version, state.scanned_lsn, state.min_valid_versions)) %}
+    {% endif %}
+{% endmacro %}

@@ -11,6 +11,11 @@
     {% for name, tracked in dbt_cdc._tracked_tables().items() %}
         {% if name not in read.tables %}
             {% do new.append(tracked) %}
+            {#- of an earlier one, whose disabling died -#}
+            {% if tracked.key in published.min_valid_versions %}
+                {% do dbt_cdc._forget_tracked_table(tracked.key) %}
+                {% do published.min_valid_versions.pop(tracked.key) %}
+            {% endif %}
         {% else %}
             {% do dbt_cdc._check_tracked_edit(tracked, read.tables[name]) %}
             {% if published.is_shown and read.tables[name].begin_lsn < state.scanned_lsn and (
@@ -19,6 +24,8 @@
             {% endif %}
         {% endif %}
     {% endfor %}
+    {% do dbt_cdc._check_tables_are_logged(new, dbt_cdc._log_relation()) if new %}
+    {% do dbt_cdc._check_tracked_names(new) %}
     {% if new or returned %}
         {% do dbt_cdc._enter_database() %}
         {% set begin_lsn = window.to_lsn or state.scanned_lsn %}
@@ -33,6 +40,25 @@
         {% do dbt_cdc._invocation_cache().tracking_before.update(
             read=dbt_cdc._read_tracking(state.scanned_lsn)) %}
     {% endif %}
+{% endmacro %}
+
+
+{#- A column in another letter case, or misspelt, would never count as updated. -#}
+{% macro _check_tracked_names(tables) %}
+    {% set asked = tables | selectattr('tracks_columns') | list %}
+    {% set found = dbt_cdc._logged_names(asked, dbt_cdc._log_relation(), 100) if asked else {} %}
+    {% for tracked in asked if tracked.name in found %}
+        {% set names = found[tracked.name] %}
+        {% set missing = tracked.all_columns | map(attribute='name') | reject('in', names) | list %}
+        {% set declared = tracked.all_columns | map(attribute='name') | list %}
+        {% if missing and names | reject('in', declared) | list %}
+            {% do dbt_cdc.raise_cdc_error(
+                22930, 'change tracking of table ' ~ tracked.table ~ ' tracks columns that no image has: '
+                ~ missing | join(', ') ~ '; the images have ' ~ names | sort | join(', '),
+                'name them as the source does, or leave out what it does not have yet'
+            ) %}
+        {% endif %}
+    {% endfor %}
 {% endmacro %}
 
 

@@ -12,6 +12,7 @@
             ~ 'does not tell', 'take all of the table, and say the part of it in a view over this model'
         ) %}
     {% endif %}
+    {% do dbt_cdc._check_names_are_kept(consumer, own[-1]) if dbt_cdc._partial_instance(consumer) %}
     {% set found = dbt_cdc._words_that_drop_rows(own[-1]) %}
     {% if found and not (config.get('meta') or {}).get('may_filter') %}
         {% do dbt_cdc.raise_cdc_error(
@@ -21,6 +22,26 @@
             ~ "changes of a row are left out or none, give config(meta={'may_filter': true})"
         ) %}
     {% endif %}
+{% endmacro %}
+
+
+{#- A value that an update does not tell stays as it was in the column of its name, and in no other one. -#}
+{% macro _check_names_are_kept(consumer, sql) %}
+    {% set instance = dbt_cdc._partial_instance(consumer) %}
+    {% set plain = modules.re.sub('--[^\n]*|/[*](?s:.*?)[*]/', ' ', sql) %}
+    {% for column in instance.columns if column.name not in instance.index_columns
+        and not (config.get('meta') or {}).get('may_compute') %}
+        {% set name = '`?' ~ modules.re.escape(column.name) ~ '`?' %}
+        {% if modules.re.search('(?i)(?<![\w`])' ~ name ~ '\s+as\s+(?!' ~ name ~ '(?!\w))', plain)
+            or modules.re.search('(?i)[(][^()]*(?<![\w`])' ~ name ~ '(?!\w)[^()]*[)]\s*as\s', plain) %}
+            {% do dbt_cdc.raise_cdc_error(
+                22938, consumer.kind ~ ' ' ~ consumer.name ~ ' makes another column of ' ~ column.name
+                ~ ', and before_image of ' ~ instance.name ~ ' is partial: where an update does not tell it, that '
+                ~ 'would be NULL', 'keep the column under its name, and rename or compute in a view over this model; '
+                ~ "or where that is meant, give config(meta={'may_compute': true})"
+            ) %}
+        {% endif %}
+    {% endfor %}
 {% endmacro %}
 
 

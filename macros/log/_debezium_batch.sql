@@ -9,6 +9,7 @@
         'log': log, 'is_incremental': is_incremental, 'position': none, 'last_position': none, 'last_commit': 0,
         'first_change': none, 'has_old_events': false, 'has_snapshot_rows': false, 'has_later_rows': false,
         'snapshot_wal': none, 'database': none, 'landed_below': 0,
+        'copies_below': 0,
     } %}
     {% set position = dbt_cdc._fetch(
         'select max(resume_position) as position from ' ~ log
@@ -38,7 +39,8 @@ with log_end as (
         max(lsn) as last_lsn,
         max(source_database) as database,
         max(cast(get_json_object(balance, '$.read_position') as bigint)) as read_position,
-        max(cast(get_json_object(balance, '$.landed_below') as bigint)) as landed_below
+        max(cast(get_json_object(balance, '$.landed_below') as bigint)) as landed_below,
+        max(cast(get_json_object(balance, '$.copies_below') as bigint)) as copies_below
     from {{ batch.log }}
     where resume_position = {{ batch.position }}
 ),
@@ -47,7 +49,8 @@ passed as (
     select
         max(log_end.read_position) as read_position,
         count_if(events.position <= log_end.read_position) - max(log_end.landed_below) as landed_since,
-        count_if(events.position <= {{ batch.position }}) as landed_below
+        count_if(events.position <= {{ batch.position }}) as landed_below,
+        max(log_end.copies_below) as copies_below
     from {{ events }} as events
     cross join log_end
 ),
@@ -93,6 +96,7 @@ select
     to_json(collect_set(case when status = 'END' and wal <= last_commit then xid end)) as old_ends,
     to_json(collect_set(case when not status <=> 'END' and wal <= last_commit then xid end)) as old_xids,
     (select landed_below from passed) as landed_below,
+    coalesce((select copies_below from passed), 0) as copies_below,
     coalesce((select landed_since from passed), 0) as landed_since,
     (select read_position from passed) as read_position
 from placed
@@ -107,7 +111,7 @@ from placed
         ~ 'count(*) - count(distinct position, content) as copies '
         ~ 'from (select position, topic, xxhash64(topic, key, value) as content from ' ~ events
         ~ ' where position <= ' ~ news.read_position ~ ')')[0] %}
-    {% if found.others or found.copies < news.landed_since %}
+    {% if found.others or found.copies - news.copies_below < news.landed_since %}
         {% do dbt_cdc.raise_cdc_error(
             22859, news.landed_since ~ ' events landed at or below position ' ~ news.read_position ~ ' of ' ~ events
             ~ ', up to which the log had read them',
@@ -116,6 +120,7 @@ from placed
             ~ log.identifier
         ) %}
     {% endif %}
+    {% do news.update(copies_below=found.copies) %}
 {% endmacro %}
 
 

@@ -217,7 +217,8 @@ to_json(named_struct(
     'messages', sum(messages) over ()
     {%- if batch.position is not none %},
     'read_position', {{ batch.position }},
-    'landed_below', {{ batch.landed_below }}
+    'landed_below', {{ batch.landed_below }},
+    'copies_below', {{ batch.copies_below }}
     {%- endif %}
 ))
 {%- endmacro %}

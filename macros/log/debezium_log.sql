@@ -16,6 +16,8 @@
     {%- do dbt_cdc._debezium_check_late_rows(events, batch)
         if batch.has_snapshot_rows and 'snapshot' not in dbt_cdc._given_up() -%}
     {%- do dbt_cdc._debezium_check_later_snapshots(events, batch, before_images or {}) if batch.has_later_rows -%}
+    {%- do dbt_cdc._debezium_check_deletes(events, batch, before_images or {})
+        if dbt_cdc._is_building() and (batch.position is none or batch.last_position > batch.position) -%}
     {%- do dbt_cdc._note_adapter(events, this, batch, before_images) if dbt_cdc._is_building() -%}
 with {{ dbt_cdc._debezium_events(events, batch, before_images or {}) }},
 

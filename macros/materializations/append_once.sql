@@ -11,6 +11,13 @@
 {% endmacro %}
 
 
+{#- Whether the table is in the catalog; dbt's list of tables may be older than what another run has made. -#}
+{% macro _is_in_catalog(relation) %}
+    {% do return(dbt_cdc._fetch(
+        'show tables in ' ~ relation.without_identifier() ~ " like '" ~ relation.identifier ~ "'") | length > 0) %}
+{% endmacro %}
+
+
 {#- Whether there is a window to capture; where none is open because the scan was left out, the run says so. -#}
 {% macro _is_capturing(window) %}
     {% do dbt_cdc._log_line(

@@ -11,7 +11,8 @@
     {% set existing = load_cached_relation(this) %}
     {% do dbt_cdc._check_not_lost(
         relation, dict(instance, capture_instance=instance.name)
-    ) if existing is none and instance.name | lower in dbt_cdc._published_instances(dbt_cdc._published_state()) %}
+    ) if existing is none and instance.name | lower in dbt_cdc._published_instances(dbt_cdc._published_state())
+        and not dbt_cdc._is_in_catalog(relation) %}
     {% do dbt_cdc._make_missing(relation, existing, dbt_cdc._change_table_columns(instance), '__$start_lsn') %}
 
     {% set is_capturing = dbt_cdc._is_capturing(window) %}

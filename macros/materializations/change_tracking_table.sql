@@ -7,11 +7,12 @@
     {{ run_hooks(pre_hooks) }}
 
     {% set existing = load_cached_relation(this) %}
-    {% if existing is none and tracked.key in dbt_cdc._tracking_state().min_valid_versions %}
+    {% if existing is none and tracked.key in dbt_cdc._tracking_state().min_valid_versions
+        and not dbt_cdc._is_in_catalog(relation) %}
         {% do dbt_cdc.raise_cdc_error(
             4997, 'side table ' ~ relation ~ ' is not there, and clients have been told of its versions',
-            'put it back (take back what was edited of the schema, alias or target; restore it), or '
-            ~ 'disable_change_tracking of ' ~ tracked.table ~ ' and run again, which enables it anew'
+            'put it back (take back what was edited of the schema, alias or target; restore it); or begin anew: take '
+            ~ 'models/' ~ model.name ~ '.sql and its YAML away, dbt run, disable_change_tracking, and put them back'
         ) %}
     {% endif %}
     {% do dbt_cdc._make_missing(relation, existing, dbt_cdc._side_table_columns(tracked), 'sys_change_version') %}

@@ -34,7 +34,9 @@
     {% do dbt_cdc._report_ended_instances(window) %}
     {% if window.to_lsn %}
         {% do dbt_cdc._enter_phase(3) %}
+        {% do dbt_cdc._check_reaches_floor(window) %}
         {% do dbt_cdc._register_instances(window) %}
+        {% do dbt_cdc._check_spelling(window) %}
         {% do dbt_cdc._check_names_of_window(window) %}
         {% do window.update(versions=dbt_cdc._window_versions(window)) %}
         {#- asked once, before the change tables ask in threads of their own -#}

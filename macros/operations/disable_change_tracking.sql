@@ -8,27 +8,31 @@
         {% set name = 'change_tracking_' ~ dbt_cdc._plain_name(table) %}
         {% set tables = dbt_cdc._read_tracking(dbt_cdc._zero_lsn()).tables %}
         {% set known = tables.get(name) %}
-        {% if not known %}
+        {% set is_half_gone = not known and table | lower in dbt_cdc._tracking_state().min_valid_versions %}
+        {% if is_half_gone %}
+            {% do log('an earlier one died: what it left goes', info=true) %}
+        {% elif not known %}
             {% do dbt_cdc.raise_cdc_error(
                 4998, 'change tracking is not enabled on table ' ~ table,
                 'it is on ' ~ (tables.values() | map(attribute='table') | join(', ') or 'none')
             ) %}
         {% endif %}
-        {% do dbt_cdc._check_not_counted(known) %}
-        {% set statements = [
-            'delete from ' ~ dbt_cdc._state_relation('change_tracking_tables') ~ ' where object_id = '
-                ~ known.object_id,
-        ] %}
+        {% do dbt_cdc._check_not_counted(known) if known %}
+        {#- its row goes behind the table, and what clients are told last: a killed operation can be repeated, and no
+            run makes the table anew under the old versions -#}
+        {% set statements = [] %}
         {% for kind in ['changes', 'version'] if var('cdc_persistent_functions', true) %}
             {% do statements.append('drop function if exists '
                 ~ dbt_cdc._function_name('changetable_' ~ kind ~ '_' ~ name[16:])) %}
         {% endfor %}
-        {% do statements.append('drop table if exists ' ~ known.relation) %}
+        {% do statements.append('drop table if exists ' ~ known.relation) if known %}
+        {% do statements.append('delete from ' ~ dbt_cdc._state_relation('change_tracking_tables')
+            ~ ' where object_id = ' ~ known.object_id) if known %}
         {% for statement in statements %}
             {% do run_query(statement) if not dry_run %}
             {% do log(('would run: ' if dry_run else 'done: ') ~ statement, info=true) %}
         {% endfor %}
-        {% do dbt_cdc._forget_tracked_table(known.key) if not dry_run %}
+        {% do dbt_cdc._forget_tracked_table(table | lower) if not dry_run %}
         {% if name in dbt_cdc._tracked_tables() %}
             {% do log('delete models/' ~ name ~ '.sql and its YAML, or the next run enables it again',
                 info=true) %}
@@ -46,22 +50,13 @@
         'select min(window_to_lsn) as to_lsn from ' ~ dbt_cdc._state_relation('scan_transactions')
         ~ " where window_to_lsn > '" ~ scanned_lsn ~ "'"
     )[0].to_lsn if dbt_cdc._has_state('scan_transactions') else none %}
-    {% if to_lsn and known.begin_lsn <= scanned_lsn %}
+    {#- alone in its project, it is what no run can finish without -#}
+    {% if to_lsn and known.begin_lsn <= scanned_lsn
+        and dbt_cdc._participants().keys() | reject('equalto', known.name) | list %}
         {% do dbt_cdc.raise_cdc_error(
             1222, 'change tracking of table ' ~ known.table ~ ' cannot be disabled while the window up to ' ~ to_lsn
             ~ ' stands open: its versions count the table', 'dbt run finishes it, then disable; where records of '
             ~ 'this table stop the run, delete models/' ~ known.name ~ '.sql and its YAML first'
         ) %}
-    {% endif %}
-{% endmacro %}
-
-
-{#- The view of versions names it no more. -#}
-{% macro _forget_tracked_table(key) %}
-    {% set state = dbt_cdc._tracking_state() %}
-    {% if state.is_shown %}
-        {% do state.min_valid_versions.pop(key, none) %}
-        {% do run_query(dbt_cdc._tracking_versions_sql(
-            state.current_version, state.scanned_lsn, state.min_valid_versions)) %}
     {% endif %}
 {% endmacro %}

@@ -7,9 +7,9 @@
         {% set tables, columns = [], {} %}
         {% for row in dbt_cdc._new_columns(window) %}
             {% set table = row.source_schema ~ '.' ~ row.source_name %}
-            {% if row.column_name %}
+            {% if row.column_name and row.column_name not in dbt_cdc._names_of_table(row) %}
                 {% do columns.setdefault(table, []).append("'" ~ row.column_name ~ "' since LSN " ~ row.first_lsn) %}
-            {% elif dbt_cdc._uncaptured([dbt_cdc._source_of(row)]) %}
+            {% elif not row.column_name and dbt_cdc._uncaptured([dbt_cdc._source_of(row)]) %}
                 {% do tables.append(table) %}
             {% endif %}
         {% endfor %}
@@ -24,7 +24,12 @@
                 ~ '; a second instance can (dbt run-operation enable_table)'
             ) %}
         {% endfor %}
-        {% do dbt_cdc._insert_state('observed_columns', dbt_cdc._new_columns(window)) %}
+        {% set known = [] %}
+        {% for row in dbt_cdc._new_columns(window) if not row.column_name
+            or row.source_schema ~ '.' ~ row.source_name not in dbt_cdc._invocation_cache().get('undecided', []) %}
+            {% do known.append(row) %}
+        {% endfor %}
+        {% do dbt_cdc._insert_state('observed_columns', known) %}
     {% endif %}
 {% endmacro %}
 
@@ -43,7 +48,7 @@
 {#- What is not known yet, a table by itself as a column without a name. All images of the window are asked for their
     keys; few of these lists differ, so that what comes after costs nothing. -#}
 {% macro _new_columns_sql(window) -%}
-    {%- set captured, tables, known = dbt_cdc._captured_names(window.touched_tables), [], [] -%}
+    {%- set captured, tables, known = dbt_cdc._captured_names(window), [], [] -%}
     {%- for table, names in captured.items() -%}
         {%- do tables.append(table | join('.')) -%}
         {%- do known.append('(' ~ dbt_cdc._literals(table | list) ~ ', array(' ~ dbt_cdc._literals(names) ~ '))') -%}
@@ -102,10 +107,14 @@
 
 
 {#- The columns that the instances of a table capture, by (schema, name), without tables of which a DDL record tells
-    the columns. -#}
-{% macro _captured_names(tables) %}
-    {% set captured, told = {}, [] %}
-    {% for instance in dbt_cdc._instances_of(tables) %}
+    the columns. Beside others, one that is new does not count: it may be there for what they lack. -#}
+{% macro _captured_names(window) %}
+    {% set captured, told, old = {}, [], [] %}
+    {% for instance in dbt_cdc._instances_of(window.touched_tables) if instance.name | lower in window.published %}
+        {% do old.append(instance.table) %}
+    {% endfor %}
+    {% for instance in dbt_cdc._instances_of(window.touched_tables)
+        if instance.table not in old or instance.name | lower in window.published %}
         {% set table = (instance.source_schema, instance.source_name) %}
         {% do captured.setdefault(table, []).extend(instance.columns | map(attribute='name')) %}
         {% do told.append(table)
@@ -115,6 +124,16 @@
         {% do captured.pop(table, none) %}
     {% endfor %}
     {% do return(captured) %}
+{% endmacro %}
+
+
+{#- What all instances of a table capture. -#}
+{% macro _names_of_table(table) %}
+    {% set names = [] %}
+    {% for instance in dbt_cdc._instances_of([dbt_cdc._source_of(table)]) %}
+        {% do names.extend(instance.columns | map(attribute='name')) %}
+    {% endfor %}
+    {% do return(names) %}
 {% endmacro %}
 
 

@@ -206,6 +206,7 @@ def answers() -> dict[str, Answer]:
         "left anti join .*observed_columns": [],
         r"try_cast\('[^']*' as timestamp\)": cast_time,
         r"\) as log_end\b": work(),
+        r"^select 1 from \S*raw_log where lsn <=? ": [{"there": 1}],
         r"from \S*change_tables as instances": [registered(i) for i in INSTANCES],
         r"\) as bookmarks, .*\) as instances": consumed(),
         r"start_lsn as low_end, .* from \S*change_tables ": low_ends,

@@ -33,6 +33,7 @@ def said(shop: Shop, has_snapshot_rows: bool | None, *options: str, **answers: A
         "last_position": 9, "last_lsn": "0x00000001988078000000", "database": "pg.d",
         "first_change": 80000, "has_snapshot_rows": has_snapshot_rows, "old_ends": "[]",
         "old_xids": "[]", "last_snapshot_wal": 70000, "landed_since": 0, "landed_below": 4,
+        "copies_below": 0,
     }  # fmt: skip
     answer = {**ANSWERS, "as has_snapshot_rows": [news], **answers}
     with shop.with_models({"late_log.sql": MODEL, "kafka.yml": SOURCE}) as selection:

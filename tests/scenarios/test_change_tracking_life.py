@@ -104,6 +104,7 @@ def test_where_a_query_reads(make_project: Callable[..., Project]) -> None:
         assert (one[0], *version) == (1, 2, 0), schema
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("how", ["TRUNCATE", pytest.param("DDL", marks=pytest.mark.more)])
 def test_a_table_that_is_emptied(make_project: Callable[..., Project], how: str) -> None:
     """Truncated, or dropped (a DDL record without an image says so) and filled again: nobody who

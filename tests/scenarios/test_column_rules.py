@@ -198,6 +198,19 @@ def test_a_column_that_is_renamed(make_project: Callable[..., Project]) -> None:
     )
     target.project.write("models/instances.yml", instance_yaml([old, new]))
     target.project.write("models/docs_v2_ct.sql", "{{ dbt_cdc.change_table() }}")
-    target.run()
+    target.project.write(
+        "models/docs.sql",
+        "{{ config(materialized='replica') }} select * from {{ dbt_cdc.new_changes('dbo_docs') }}",
+    )
+    output = target.run().output
+    assert "dbo_docs ends before that commit, and docs_v2 goes on" in output
+    assert "has columns that no instance captures" not in output
     rows = target.sql("select id, name from {schema}.dbo_docs_ct order by id")
-    assert [tuple(row) for row in rows][3:] == [(4, "d"), (5, None)]
+    assert [tuple(row) for row in rows][3:] == [(4, "d")]
+    rows = target.sql("select id, full_name from {schema}.docs_v2_ct order by id")
+    assert [tuple(row) for row in rows] == [(4, None), (5, "e")]
+    target.land(change(6, None, {"id": 6, "full_name": "f", "added": 1}))
+    assert "docs stands still: capture instance dbo_docs ended" in target.run().output
+    assert [row.id for row in target.sql("select id from {schema}.docs_v2_ct order by id")] == [
+        4, 5, 6
+    ]  # fmt: skip

@@ -283,6 +283,7 @@ def test_heartbeats_are_passed_over_in_any_topic(read, hostile):
 # --- batches --------------------------------------------------------------------------------------
 
 
+@pytest.mark.more
 def test_events_are_shuffled_once(project, spark, land):
     """Also where some are of a transaction that is in the log. What a step takes only some columns
     of Spark shuffles anew."""
@@ -370,6 +371,7 @@ def test_rows_of_a_snapshot_that_are_no_news(run_batches):
     assert run_batches([first, arrive([*first, *again])[len(first) :]]) == expected(first)
 
 
+@pytest.mark.more
 def test_what_waits_is_said_and_can_be_given_up(project, spark, run_batches, hostile):
     """Transaction 7 lacks its TRUNCATE: all later ones wait until it comes, or it is given up."""
     missing = next(e for e in hostile if '"op": "t"' in (e.value or ""))
@@ -608,6 +610,7 @@ def test_a_line_that_was_cut(read, spark, tmp_path):
             spark.sql(query).collect()
 
 
+@pytest.mark.more
 def test_arguments_are_checked(make_project):
     wrong = {
         "encoding": ("types={'public.t': {'a': 'money'}}", "one of decimal(p,s), decimal"),

@@ -101,6 +101,7 @@ def test_enable_db(empty: Capture) -> None:
     assert "CDC 22905" in operation(empty, "enable_db").output
 
 
+@pytest.mark.more
 def test_disable_db_removes_everything_that_is_ours(empty: Capture) -> None:
     """However often it is killed; what is not ours stays, and a run begins anew."""
     empty.run()

@@ -128,12 +128,19 @@ def test_a_log_that_lost_what_was_not_captured(capturing: Capture) -> None:
     land(capturing, 4)
     capturing.run()
     assert ids(capturing, "dbo_items_ct") == [1, 3, 4]
-    # an instance that begins with such a log has not all of the table
+    # an instance that begins with such a log has not all of the table, also in a second command
     capturing.project.write("models/again.yml", instance_yaml([AGAIN], capture_from="log_start"))
     capturing.project.write("models/items_again_ct.sql", "{{ dbt_cdc.change_table() }}")
     capturing.project.write("models/items.sql", REPLICA.replace("dbo_items", "items_again"))
     land(capturing, 5)
+    with dying_at(lambda sql: "insert into" in sql and "items_again_ct" in sql):
+        assert not capturing.project.dbt("run").success
     refused(capturing, f"items_again up to {last} were removed or never captured")
+    # an open window whose records go
+    land(capturing, 6)
+    capturing.run("--select", "scan_transactions")
+    capturing.sql("truncate table {schema}.landed")
+    refused(capturing, "CDC 22859: the log begins at no record any more")
 
 
 def test_images_that_were_partial(make_project: Callable[..., Project]) -> None:
@@ -158,6 +165,12 @@ def test_images_that_were_partial(make_project: Callable[..., Project]) -> None:
     part = "* except (`__$operation`), if(id > 0, `__$operation`, 1) as `__$operation`"
     capturing.project.write("models/part.sql", REPLICA.replace("*", part, 1))
     refused(capturing, "CDC 22938: replica part", "before_image of dbo_items is partial")
+    for column in ("name as title", "sha2(name, 256) as hash", "coalesce(name, '') as name"):
+        capturing.project.write(
+            "models/part.sql",
+            REPLICA.replace("*", f"id, {column}, `__$operation`, `__$update_mask`", 1),
+        )
+        refused(capturing, "CDC 22938: replica part makes another column of name")
 
 
 @pytest.mark.more
@@ -228,6 +241,9 @@ def test_a_table_in_another_letter_case(capturing: Capture) -> None:
     capturing.project.write("models/dbo_lines_ct.sql", "{{ dbt_cdc.change_table() }}")
     land(capturing, 2)
     assert "the log has no record of dbo.Lines yet" in capturing.run().output
+    capturing.land(capturing.writer.insert("lines", id=1, n=1))  # type: ignore[attr-defined]
+    refused(capturing, "CDC 22931: model 'dbo_lines_ct' captures table dbo.Lines, and the log has "
+            "dbo.lines")  # fmt: skip
     (capturing.project.folder / "models/lines.yml").unlink()
     (capturing.project.folder / "models/dbo_lines_ct.sql").unlink()
     other = replace(odd, capture_instance="odd_lines")

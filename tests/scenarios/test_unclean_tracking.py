@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 from harness import Project
 from reference.change_tracking import TrackedTable
+from statements import dying_at
 from tracking import Tracking, tracked_models
 from transactions import Writer
 
@@ -56,3 +58,51 @@ def test_the_type_of_a_key_is_edited(make_project: Callable[..., Project]) -> No
         assert f"CDC 4997: the type of key column {column} of change tracking" in message
         assert f"it is {kept}, the YAML says {edited}" in message
     assert tracking.sql("select count(*) from {schema}.change_tracking_dbo_prices")[0][0] == 1
+
+
+@pytest.mark.parametrize("died", ["drop table", "delete from"])
+def test_a_disable_that_dies_is_taken_up_again(
+    make_project: Callable[..., Project], died: str
+) -> None:
+    """No run makes the side table anew, empty, while clients are told of its versions."""
+    items = TrackedTable("dbo", "items", (("id", "int"),), ("id",))
+    tracking, writer = Tracking(make_project, [items]), Writer()
+    tracking.land(writer.insert("items", id=1))
+    tracking.run()
+    disable = ("run-operation", "disable_change_tracking", "--args")
+    arguments = json.dumps({"source_schema": "dbo", "source_name": "items", "dry_run": False})
+    with dying_at(lambda sql: died in sql and "change_tracking_" in sql):
+        assert not tracking.project.dbt(*disable, arguments).success
+    tracking.land(writer.insert("items", id=2))
+    if died == "drop table":
+        result = tracking.project.dbt("run")
+        assert not result.success
+        assert "CDC 4997: side table" in result.output
+        files = tracked_models([items])
+        for path in files:
+            (tracking.project.folder / "models" / path).unlink()
+        tracking.run()
+        tracking.project.ok(*disable, arguments)
+        for path, text in files.items():
+            tracking.project.write(f"models/{path}", text)
+        tracking.run()  # finishes the window that stands open
+        tracking.land(writer.insert("items", id=3))
+    tracking.run()
+    rows = tracking.sql("select id from {schema}.changetable_changes_dbo_items(null)")
+    assert [row.id for row in rows] == [2 if died == "delete from" else 3]
+
+
+def test_names_are_those_of_the_log(make_project: Callable[..., Project]) -> None:
+    """A table or column that the log spells otherwise would never have a change."""
+    columns = (("id", "int"), ("Name", "string"))
+    tracking, writer = Tracking(make_project, []), Writer()
+    tracking.land(writer.insert("items", id=1, name="a"))
+    for table, text in (
+        (TrackedTable("dbo", "Items", columns, ("id",)), "captures table dbo.Items, and the log"),
+        (TrackedTable("dbo", "items", columns, ("id",)), "tracks columns that no image has: Name"),
+    ):
+        for path, content in tracked_models([table]).items():
+            tracking.project.write(f"models/{path}", content)
+        result = tracking.project.dbt("run")
+        assert not result.success
+        assert text in result.output
