@@ -19,18 +19,18 @@ EXAMPLES = yaml.safe_load((ROOT / "scripts" / "examples.yml").read_text(encoding
 SETTINGS = yaml.safe_load((ROOT / "scripts" / "settings.yml").read_text(encoding="utf-8"))
 HEAD = """# Reference
 
-Every public macro, run-operation, materialization, data test and table, as the package's own YAML
-and comments describe them: `scripts/reference.py` writes these pages. Each entry has its arguments
-or columns, a call and its result. The examples are asked of the shop that `make run` captures,
-after its two batches, or of what they name: of [two clients](two-clients.md) before the first one's
-round, or of a [table that changes](instances.md#when-the-source-changes) and then gets a value that
+These pages describe every public macro, run-operation, materialization, data test and table.
+`scripts/reference.py` writes them from the package's own YAML and comments. Each entry has its
+arguments or columns, a call and its result. The examples run on the shop that `make run` captures,
+after its two batches, or on what they name: [two clients](two-clients.md) before the first client's
+round, or a [table that changes](instances.md#when-the-source-changes) and then gets a value that
 does not fit. Tests compare the results.
 
-What has a name in SQL Server is under it in [what corresponds to what](correspondences.md), with
+[What corresponds to what](correspondences.md) lists everything that has a name in SQL Server, with
 the persistent functions. [Settings and variables](settings.md) and [errors by number](errors.md)
 have pages of their own.
 """
-BELOW = """The examples are asked of the shop that `make run` captures, or of what they name.
+BELOW = """The examples run on the shop that `make run` captures, or on what they name.
 [The index](../reference.md) lists all entries.
 """
 MATERIALIZATION = r"{% materialization (\w+), (default) %}"
@@ -42,7 +42,7 @@ STORIES = {
     "two-clients.md": "two clients",
     "two-clients.md#a-client-that-comes-back-too-late": "two clients, after the cleanup",
     "instances.md#when-the-source-changes": "a table that changes",
-    "debezium.md#what-waits": "a log that waits",
+    "debezium.md#what-waits": "a log with a waiting transaction",
     "#enable_db": "a project that has never run",
     "#change_job": "a shop whose retention was changed",
     "jobs.md#the-agent": "a shop with an agent",
@@ -145,17 +145,17 @@ def example(name: str, pages: dict[str, str] | None = None) -> str:
     if "call" not in found:
         return f"Example: {found['instead']}\n" if found else ""
     language = "" if found["call"].startswith("dbt ") else "sql"
-    text = f"Example, of {story(found['of'], pages)}" if "of" in found else "Example"
+    text = f"Example, on {story(found['of'], pages)}" if "of" in found else "Example"
     if "model" in found:
         path = ROOT / "models" / "example" / f"{found['model']}.sql"
         model = path.read_text(encoding="utf-8").strip()
-        text += f", the model {found['model']}:\n\n```sql\n{model}\n```\n\nof which"
+        text += f", the model {found['model']}:\n\n```sql\n{model}\n```\n\nThis query"
     else:
         text += f": {found['given']}." if "given" in found else ":"
     text += f"\n\n```{language}\n{found['call'].strip()}\n```\n\n"
-    text += f"gives\n\n```\n{found['result'].strip()}\n```\n"
+    text += f"{'returns' if language else 'prints'}\n\n```\n{found['result'].strip()}\n```\n"
     if "function" in found:
-        text += f"\nThe persistent function `{found['function']}` gives the same.\n"
+        text += f"\nThe persistent function `{found['function']}` returns the same.\n"
     return text
 
 
@@ -228,7 +228,7 @@ def own_materializations(pages: dict[str, str]) -> str:
     for name, _, comment in heads("macros", MATERIALIZATION):
         if "model" not in EXAMPLES.get(name, {}):
             models = f"models with {linked(name, name, pages)}" if name in EXAMPLES else ""
-            lines.append(f"* `{name}`, of {models or own_models(name, pages)}: {comment}\n")
+            lines.append(f"* `{name}`, for {models or own_models(name, pages)}: {comment}\n")
     return "".join(lines)
 
 

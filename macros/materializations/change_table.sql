@@ -1,5 +1,5 @@
-{#- Appends the window's rows to the change table. A backfill spans windows, of which the table may have some: it looks
-    at each commit. -#}
+{#- Appends the window's rows to the change table. A backfill spans several windows, and the table may
+    have some of them, so it looks at each commit. -#}
 {% materialization change_table, default %}
     {% set relation = this.incorporate(type='table') %}
     {% set instance = dbt_cdc._current_instance(model) %}

@@ -1,6 +1,6 @@
 {#- Every version that a source's rows have had: valid from its commit to the commit that ended it (by time
     and LSN; NULL in the current one). One MERGE ends the current versions of the keys that changed and adds
-    the new ones; a first run makes the table at once. -#}
+    the new ones; a first run creates the table at once. -#}
 {% materialization history, default %}
     {% set relation = this.incorporate(type='table') %}
     {% set existing = load_cached_relation(this) %}

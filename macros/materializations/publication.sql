@@ -15,8 +15,8 @@
 {%- endmacro %}
 
 
-{#- Publishes the window that all have captured: its transactions, then the new validity intervals. Each step
-    can be repeated; readers see the window with the last one. -#}
+{#- Publishes the window that all instances have captured: its transactions, then the new validity
+    intervals. Each step can be repeated; the last one shows the window to readers. -#}
 {% materialization publication, default %}
     {% set relation = this.incorporate(type='table') %}
     {{ run_hooks(pre_hooks) }}

@@ -1,5 +1,5 @@
 {#- The current state of a source table: the model's net changes applied in one MERGE. Rows that do not
-    differ are not written. A first run makes the table of all rows at once. -#}
+    differ are not written. A first run creates the table from all rows at once. -#}
 {% materialization replica, default %}
     {% set relation = this.incorporate(type='table') %}
     {% set existing = load_cached_relation(this) %}

@@ -1,6 +1,6 @@
-{#- The scan: enters new instances, follows the window's DDL and writes down its transactions, in one atomic
-    statement that does nothing where a window after the published position is already there
-    (docs/decisions/0001). A window that an earlier run left open is taken up again. -#}
+{#- The scan: enters new instances, follows the window's DDL and records its transactions, in one atomic
+    statement that does nothing if a window after the published position already exists
+    (docs/decisions/0001). A window that an earlier run left open is resumed. -#}
 {% materialization scan, default %}
     {% set relation = this.incorporate(type='table') %}
     {{ run_hooks(pre_hooks) }}

@@ -6,7 +6,7 @@
 {%- endmacro %}
 
 
-{#- Makes the table where it is missing and needed; never replaces one, whatever the flags. -#}
+{#- Creates the table if it is missing and needed; never replaces one, whatever the flags. -#}
 {% materialization state_table, default %}
     {% set relation = this.incorporate(type='table') %}
     {% set is_needed = dbt_cdc._is_needed(model) %}

@@ -1,5 +1,5 @@
-{#- A view of the state tables: made where it is missing and replaced where its SQL is another than the
-    one that it was made with (a table property says which), so that an unchanged one costs a run nothing. -#}
+{#- A view of the state tables: created if it is missing, and replaced if its SQL differs from the SQL
+    that created it (kept in a table property), so that an unchanged one costs a run nothing. -#}
 {% materialization state_view, default %}
     {% set relation = this.incorporate(type='view') %}
     {% set stamp = local_md5(compiled_code) %}

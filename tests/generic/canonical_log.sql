@@ -1,5 +1,6 @@
-{#- Whether a relation is a canonical log: positions that are LSNs and are there once, records that
-    say what they are. Gives the bad records, each with what is wrong. -#}
+{#- Whether a relation is a canonical log: each position is an LSN and occurs once, and each record
+    has a known operation, a transaction and, for a change, a table. Returns the bad records, each
+    with what is wrong. -#}
 {% test canonical_log(model) %}
 select *
 from (

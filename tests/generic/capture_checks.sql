@@ -1,6 +1,6 @@
 {#- The checks of a change table in one line, with their defaults: capture_lag, order_without_ties,
-    timeline_without_gaps and within_retention. It watches, and holds no publication back. Gives the
-    rows of those that fail, each with the check's name. -#}
+    timeline_without_gaps and within_retention. It watches, and holds no publication back. Returns
+    the rows of those that fail, each with the check's name. -#}
 {% test capture_checks(model, max_minutes=60, grace_minutes=2880) %}
 select
     'capture_lag' as failed_check,

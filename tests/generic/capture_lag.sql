@@ -1,5 +1,5 @@
-{#- Commits that have waited longer than `max_minutes` for publication. What this very run
-    (dbt build) is capturing does not count. -#}
+{#- Commits that have waited longer than `max_minutes` for publication. Those that the
+    current run (dbt build) is capturing do not count. -#}
 {% test capture_lag(model, max_minutes=60) %}
 {%- set log = dbt_cdc._log_relation() %}
 {%- set instance = dbt_cdc._tested_instance(model) %}

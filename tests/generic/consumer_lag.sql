@@ -1,5 +1,5 @@
-{#- On a model that takes new_changes: capture instances whose published changes it has not consumed
-    for longer than `max_minutes` of commit time, or never can (is_stale). -#}
+{#- For a model that takes new_changes: capture instances whose published changes it has not
+    consumed for longer than `max_minutes` of commit time, or never can (is_stale). -#}
 {% test consumer_lag(model, max_minutes=60) %}
 select
     consumer,

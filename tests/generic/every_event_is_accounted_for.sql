@@ -1,5 +1,5 @@
-{#- On event_balances: batches whose events are not all in the log, copies, waiting or passed
-    over. -#}
+{#- For event_balances: batches with events that are not in the log, copies, waiting or
+    skipped. -#}
 {% test every_event_is_accounted_for(model) %}
 with balances as (
     select

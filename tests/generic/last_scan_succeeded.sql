@@ -1,6 +1,6 @@
-{#- On dm_cdc_log_scan_sessions: the last run of the capture job where it ended with errors, or
-    began more than `max_minutes` ago and has not ended. A `dbt build` that captures is the last run itself,
-    and tells by its own outcome. -#}
+{#- For dm_cdc_log_scan_sessions: the last run of the capture job, if it ended with errors, or
+    began more than `max_minutes` ago and has not ended. A `dbt build` that captures is itself the last run,
+    and shows its own outcome. -#}
 {% test last_scan_succeeded(model, max_minutes=60) %}
 select
     sessions.session_id,

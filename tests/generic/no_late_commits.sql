@@ -1,6 +1,6 @@
 {#- Transactions of the instance's table that landed in the log, or grew there, after the scan had
-    passed: they are in no window and will not be (docs/monitoring.md says how to recover). It reads
-    the whole log. -#}
+    passed. They are in no window and never will be (docs/monitoring.md says how to recover). The
+    test reads the whole log. -#}
 {% test no_late_commits(model) %}
 {%- set log = dbt_cdc._log_relation() %}
 {%- set instance = dbt_cdc._tested_instance(model) %}

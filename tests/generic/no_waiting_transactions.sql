@@ -1,6 +1,6 @@
-{#- On waiting_transactions: those that have waited for missing events longer than `max_minutes`,
-    as the last run has left them. The last one may just be cut off by the end of what has landed:
-    where its BEGIN has landed and nothing waits behind it, it is passed over. -#}
+{#- For waiting_transactions: those that had waited for missing events longer than `max_minutes`
+    after the last run. The end of what has landed may cut off the last transaction: if its BEGIN
+    has landed and nothing waits behind it, it is skipped. -#}
 {% test no_waiting_transactions(model, max_minutes=60) %}
 {%- set waiting = dbt_cdc._waiting_transactions(model) %}
 select

@@ -1,4 +1,4 @@
-{#- Changes that the order of changes does not tell apart: captured twice, or of a log whose LSNs
+{#- Changes that the order of changes does not distinguish: captured twice, or from a log whose LSNs
     are not unique. -#}
 {% test order_without_ties(model) %}
 select

@@ -1,5 +1,5 @@
-{#- Published changes of commits that lsn_time_mapping does not have, so that no window by time
-    finds them. -#}
+{#- Published changes of commits that lsn_time_mapping lacks, so that no window by time finds
+    them. -#}
 {% test timeline_without_gaps(model) %}
 {%- set interval = dbt_cdc._tested_instance(model).interval %}
 select

@@ -1,5 +1,5 @@
 {#- A change table that keeps rows for longer than the cleanup job's retention and
-    `grace_minutes`: how many, and since when. Not what is held for a consumer. Without a cleanup job
+    `grace_minutes`: how many, and since when. Rows held for a consumer do not count. Without a cleanup job
     nothing is too old. -#}
 {% test within_retention(model, grace_minutes=2880) %}
 {%- set instance = dbt_cdc._tested_instance(model) %}
