@@ -28,12 +28,12 @@
 {#- A value that an update does not tell stays as it was in the column of its name, and in no other one. -#}
 {% macro _check_names_are_kept(consumer, sql) %}
     {% set instance = dbt_cdc._partial_instance(consumer) %}
-    {% set plain = modules.re.sub('--[^\n]*|/[*](?s:.*?)[*]/', ' ', sql) %}
+    {% set plain = modules.re.sub('--[^\\n]*|/[*](?s:.*?)[*]/', ' ', sql) %}
     {% for column in instance.columns if column.name not in instance.index_columns
         and not (config.get('meta') or {}).get('may_compute') %}
         {% set name = '`?' ~ modules.re.escape(column.name) ~ '`?' %}
-        {% if modules.re.search('(?i)(?<![\w`])' ~ name ~ '\s+as\s+(?!' ~ name ~ '(?!\w))', plain)
-            or modules.re.search('(?i)[(][^()]*(?<![\w`])' ~ name ~ '(?!\w)[^()]*[)]\s*as\s', plain) %}
+        {% if modules.re.search('(?i)(?<![\\w`])' ~ name ~ '\\s+as\\s+(?!' ~ name ~ '(?!\\w))', plain)
+            or modules.re.search('(?i)[(][^()]*(?<![\\w`])' ~ name ~ '(?!\\w)[^()]*[)]\\s*as\\s', plain) %}
             {% do dbt_cdc.raise_cdc_error(
                 22938, consumer.kind ~ ' ' ~ consumer.name ~ ' makes another column of ' ~ column.name
                 ~ ', and before_image of ' ~ instance.name ~ ' is partial: where an update does not tell it, that '

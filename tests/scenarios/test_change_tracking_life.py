@@ -46,6 +46,7 @@ def check(tracking: Tracking, reference: ChangeTracking, step: int = 1) -> None:
             assert tracking.changes_of(table, last_sync) == wanted, (table.table, last_sync)
 
 
+@pytest.mark.more
 def test_goes_on_without_capture(make_project: Callable[..., Project]) -> None:
     """Once the last capture model is removed, the tracked table's versions still move."""
     tracking = Tracking(make_project, [ITEMS], [CAPTURED])

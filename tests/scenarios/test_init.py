@@ -250,6 +250,7 @@ def test_tables_whose_models_would_have_one_name(first: First) -> None:
     assert "public_items_ct.sql" in first.files()
 
 
+@pytest.mark.more
 def test_tables_of_events_and_logs(first: First) -> None:
     """A source in the place of the landing model; a canonical log has no log model either."""
     schema = first.project.schema
@@ -279,6 +280,7 @@ def test_tables_of_events_and_logs(first: First) -> None:
     first.dbt("parse")
 
 
+@pytest.mark.more
 def test_a_canonical_log_is_asked_as_events_are(
     first: First, capsys: pytest.CaptureFixture[str]
 ) -> None:

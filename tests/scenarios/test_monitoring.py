@@ -347,6 +347,7 @@ def test_long_work_says_how_far_it_is(spark: SparkSession) -> None:
         assert line[8:] == "  cdc: at work: 3 of 8 tasks of stage 7 done\n"
 
 
+@pytest.mark.more
 def test_one_long_task_says_that_it_runs(tmp_path: Path) -> None:
     """With the profile that is shipped, of a statement whose only task takes 20 seconds."""
     own = {n: v for n, v in os.environ.items() if not n.startswith("PYSPARK_")}  # a Java of its own

@@ -128,6 +128,7 @@ def test_they_are_disabled(named: Capture) -> None:
     assert not [name for name in functions if re.search(r"fn_\w+_changes_", name)]
 
 
+@pytest.mark.more
 def test_a_schema_in_mixed_case(make_project: Callable[..., Project]) -> None:
     """From the first run to the last object, as in one in lower case."""
     instance = CaptureInstance(

@@ -720,6 +720,7 @@ def run_printed_command(
     return dict(yaml.safe_load(command))
 
 
+@pytest.mark.more
 def test_a_type_goes_on_as_long_as_the_values_fit(
     make_project: Callable[..., Project], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -812,6 +813,7 @@ def test_the_printed_command_is_the_way_out(
         check(target, log, after, start=last)
 
 
+@pytest.mark.more
 def test_a_table_that_is_made_again_starts_anew(make_project: Callable[..., Project]) -> None:
     """As a truncated one; what was captured can be read until then. A replica starts over."""
     replica = (

@@ -527,7 +527,7 @@ def test_session_time_zone_must_be_utc(plain: Capture, zone: str) -> None:
     log.commit()
     log.land(plain)
     if zone == "+01:00":  # also where a window stands open
-        plain.run("--select", "scan_transactions")
+        plain.run("--select", "+scan_transactions")
     conf = plain.project.spark.conf
     conf.set("spark.sql.session.timeZone", zone)
     try:

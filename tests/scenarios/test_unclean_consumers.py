@@ -297,6 +297,7 @@ def test_a_consumer_in_a_package(capturing: Capture) -> None:
     assert [mark.consumer for mark in marks] == ["feed", "other.feed"]
 
 
+@pytest.mark.more
 def test_a_key_of_type_char(make_project: Callable[..., Project]) -> None:
     """One row for each key, however it is padded: in the first table, an initial one, later
     changes, and when the source makes it a varchar."""

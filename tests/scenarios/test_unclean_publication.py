@@ -138,6 +138,7 @@ def test_an_instance_that_is_taken_out_before_it_is_published(
     assert not mapped and not twice(capturing)
 
 
+@pytest.mark.more
 def test_a_cleanup_before_an_instance_is_published(make_project: Callable[..., Project]) -> None:
     """It neither publishes the instance nor takes away what that is to capture."""
     capturing, writer = Capture(make_project, [ITEMS]), Writer()
