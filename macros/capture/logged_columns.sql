@@ -27,58 +27,6 @@
 {% endmacro %}
 
 
-{#- Stops where the log has a table in another letter case; one that it does not have yet is said. -#}
-{% macro _check_tables_are_logged(tables, log) %}
-    {% set given = [] %}
-    {% for table in tables %}
-        {% do given.append((table.source_schema ~ '.' ~ table.source_name) | lower) %}
-    {% endfor %}
-    {% set logged = {} %}
-    {% set found = dbt_cdc._fetch(
-        "select distinct source_schema || '.' || source_name as name from " ~ log
-        ~ " where lower(source_schema || '.' || source_name) in (" ~ dbt_cdc._literals(given) ~ ')'
-    ) if given else [] %}
-    {% for row in found %}
-        {% do logged.setdefault(row.name | lower, []).append(row.name) %}
-    {% endfor %}
-    {% for table in tables %}
-        {% set name = table.source_schema ~ '.' ~ table.source_name %}
-        {% set names = logged.get(name | lower, []) %}
-        {% if names and name not in names %}
-            {% do dbt_cdc._raise_spelling(table, names) %}
-        {% elif not names %}
-            {% do dbt_cdc._log_line('the log has no record of ' ~ name ~ ' yet, which ' ~ table.model ~ ' captures') %}
-        {% endif %}
-    {% endfor %}
-{% endmacro %}
-
-
-{#- The same for tables that the log had no record of when they were entered. -#}
-{% macro _check_spelling(window) %}
-    {% set touched = [] %}
-    {% for table in window.touched_tables %}
-        {% do touched.append(table.source_schema ~ '.' ~ table.source_name) %}
-    {% endfor %}
-    {% for instance in dbt_cdc._capture_instances().values()
-        if instance.table not in touched and instance.table | lower in touched | map('lower')
-        and not dbt_cdc._has_rows(instance.relation) %}
-        {% do dbt_cdc._raise_spelling(instance, touched) %}
-    {% endfor %}
-{% endmacro %}
-
-
-{% macro _raise_spelling(table, logged) %}
-    {% set names = [] %}
-    {% for name in logged if name | lower == (table.source_schema ~ '.' ~ table.source_name) | lower %}
-        {% do names.append(name) %}
-    {% endfor %}
-    {% do dbt_cdc.raise_cdc_error(
-        22931, "model '" ~ table.model ~ "' captures table " ~ table.source_schema ~ '.' ~ table.source_name
-        ~ ', and the log has ' ~ names | join(', '), 'write source_schema and source_name as the log does'
-    ) %}
-{% endmacro %}
-
-
 {#- Stops where images have a column that nobody captures, for the first time, and from there on lack one that an
     instance captures and the image before had: the source has renamed it. Where there are none before, the instance
     was made when it had nothing to compare its names with. -#}
