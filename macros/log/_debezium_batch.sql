@@ -8,8 +8,8 @@
     {% set batch = {
         'log': log, 'is_incremental': is_incremental, 'position': none, 'last_position': none, 'last_commit': 0,
         'first_change': none, 'has_old_events': false, 'has_snapshot_rows': false, 'has_later_rows': false,
-        'snapshot_wal': none, 'database': none, 'landed_below': 0,
-        'copies_below': 0,
+        'snapshot_wal': none, 'database': none, 'landed_below': 0, 'copies_below': 0, 'has_untold': false,
+        'last_place': 0,
     } %}
     {% set position = dbt_cdc._fetch(
         'select max(resume_position) as position from ' ~ log
@@ -22,12 +22,15 @@
             {% do batch.update(news, last_commit=news.last_lsn[2:16] | int(base=16)) %}
             {% do batch.update(has_old_events=dbt_cdc._debezium_has_old_events(batch)) %}
             {% do dbt_cdc._debezium_find_snapshot(batch) if batch.has_snapshot_rows %}
+            {% do dbt_cdc._debezium_find_place(batch) if batch.has_untold %}
         {% endif %}
     {% elif execute and dbt_cdc._is_building() %}
         {% set first = dbt_cdc._fetch(dbt_cdc._debezium_first_database(events)) %}
         {% do batch.update(first[0] if first else {}) %}
         {% do batch.update(dbt_cdc._fetch(dbt_cdc._debezium_has_snapshots(events))[0]) %}
     {% endif %}
+    {#- the statement that does all of it has more steps than Spark's analyzer takes by default, 100 -#}
+    {% do run_query('set spark.sql.analyzer.maxIterations = 500') if batch.has_untold and batch.has_later_rows %}
     {% do return(batch) %}
 {% endmacro %}
 
@@ -73,7 +76,7 @@ news as (
         coalesce(event.transaction.id, event.payload.transaction.id, event.id, event.payload.id) as transaction_id,
         last_lsn,
         database,
-        cast(conv(substr(last_lsn, 3, 14), 16, 10) as bigint) as last_commit
+        {{ dbt_cdc._debezium_commit_number('last_lsn') }} as last_commit
     from landed
     cross join log_end
 ),
@@ -82,7 +85,9 @@ placed as (
     select
         *,
         try_cast(coalesce(source.lsn, split_part(id, ':', 2)) as bigint) as wal,
-        split_part(transaction_id, ':', 1) as xid
+        split_part(coalesce(transaction_id, source.txId), ':', 1) as xid,
+        op in ('c', 'u', 'd', 't') and transaction_id is null as is_untold,
+        cast(get_json_object(source.sequence, '$[0]') as bigint) as previous_end
     from news
 )
 
@@ -93,7 +98,11 @@ select
     min(wal) as first_change,
     bool_or(op = 'r') as has_snapshot_rows,
     max(case when op = 'r' then wal end) as last_snapshot_wal,
-    to_json(collect_set(case when status = 'END' and wal <= last_commit then xid end)) as old_ends,
+    coalesce(bool_or(is_untold), false) as has_untold,
+    to_json(collect_set(case
+        when status = 'END' and wal <= last_commit or is_untold and coalesce(previous_end, wal - 1) < last_commit
+            then xid
+    end)) as old_ends,
     to_json(collect_set(case when not status <=> 'END' and wal <= last_commit then xid end)) as old_xids,
     (select landed_below from passed) as landed_below,
     coalesce((select copies_below from passed), 0) as copies_below,
@@ -126,7 +135,7 @@ from placed
 
 {% macro _debezium_news_envelope() -%}
     {%- set fields = 'id: string, op: string, status: string, transaction: struct<id: string>, '
-        ~ 'source: struct<name: string, db: string, lsn: string>' -%}
+        ~ 'source: struct<name: string, db: string, lsn: string, txId: string, sequence: string>' -%}
 struct<{{ fields }}, payload: struct<{{ fields }}>>
 {%- endmacro %}
 
@@ -158,17 +167,26 @@ limit 1
 
 
 {#- Whether events hold rows of a snapshot after the first, where nothing else is known of them: of several snapshots,
-    or behind a commit. -#}
+    or behind a commit; and whether changes tell no number in their transaction. -#}
 {% macro _debezium_has_snapshots(events) -%}
-select coalesce(min(snapshot_wal) < max(snapshot_wal) or min(commit_wal) <= max(snapshot_wal), false) as has_later_rows
+select
+    coalesce(min(snapshot_wal) < max(snapshot_wal) or min(commit_wal) <= max(snapshot_wal), false) as has_later_rows,
+    coalesce(bool_or(is_untold), false) as has_untold
 from (
     select
+        value rlike '"op"\\s*:\\s*"[cudt]"' and not value rlike '"transaction"\\s*:\\s*[{]' as is_untold,
         case when value rlike '"op"\\s*:\\s*"r"' then try_cast(coalesce(
             get_json_object(value, '$.source.lsn'), get_json_object(value, '$.payload.source.lsn')
         ) as bigint) end as snapshot_wal,
-        case when value rlike '"status"\\s*:\\s*"END"' then try_cast(split_part(coalesce(
-            get_json_object(value, '$.id'), get_json_object(value, '$.payload.id')
-        ), ':', 2) as bigint) end as commit_wal
+        case
+            when value rlike '"status"\\s*:\\s*"END"' then try_cast(split_part(coalesce(
+                get_json_object(value, '$.id'), get_json_object(value, '$.payload.id')
+            ), ':', 2) as bigint)
+            when value rlike '"op"\\s*:\\s*"[cudt]"' and not value rlike '"transaction"\\s*:\\s*[{]'
+                then try_cast(coalesce(
+                    get_json_object(value, '$.source.lsn'), get_json_object(value, '$.payload.source.lsn')
+                ) as bigint)
+        end as commit_wal
     from {{ events }}
 )
 {%- endmacro %}
@@ -185,6 +203,14 @@ from (
     {% set wal = -1 if not found.has_snapshot else found.snapshot_wal if found.snapshot_wal is not none
         else (found.first_lsn[2:16] | int(base=16)) - 1 if found.first_lsn else batch.last_snapshot_wal %}
     {% do batch.update(snapshot_wal=wal, has_later_rows=batch.last_snapshot_wal > wal) %}
+{% endmacro %}
+
+
+{#- The last commit that is no snapshot's: behind it no transaction may begin anew that tells it as the one before. -#}
+{% macro _debezium_find_place(batch) %}
+    {% do batch.update(last_place=dbt_cdc._fetch(
+        'select coalesce(max(' ~ dbt_cdc._debezium_commit_number() ~ '), 0) as place from ' ~ batch.log
+        ~ " where operation = 'COMMIT' and tran_id <> 'snapshot'")[0].place) %}
 {% endmacro %}
 
 

@@ -32,7 +32,7 @@ known_and_new_events as (
         null as position,
         'END' as kind,
         tran_id as xid,
-        cast(conv(substr(lsn, 3, 14), 16, 10) as bigint) as wal,
+        {{ dbt_cdc._debezium_commit_number() }} as wal,
         {{ dbt_cdc._debezium_last_slot() }} as slot,
         {%- for name in ['event_count', 'record_time', 'source_schema', 'source_name'] %}
         null as {{ name }},
@@ -44,6 +44,7 @@ known_and_new_events as (
             + (['snapshot_key'] if batch.has_later_rows else []) + ['content'] %}
         null as {{ name }}{{ ',' if not loop.last }}
         {%- endfor %}
+        {{- ',\n        null as ended_at' if batch.has_untold }}
     from {{ batch.log }}
     where
         operation = 'COMMIT'
@@ -56,7 +57,7 @@ known_and_new_events as (
 {#- CTE `changes`: each event of an emitted transaction once, as delivery is at least once. If the connector restarted
     inside the transaction, it numbered the events from 1 again: their order is that of their WAL positions. A key
     change comes as a delete and a create, linked by headers: `is_new_half` and `is_old_half`. -#}
-{% macro _debezium_changes() -%}
+{% macro _debezium_changes(batch) -%}
 copies as (
     select /*+ broadcast(emitted_transactions) */
         events.*,
@@ -98,7 +99,7 @@ changes as (
             false
         ) as is_old_half,
         case when kind = 'r' or is_restarted then row_number() over in_order else slot end as ordinal,
-        count_if(kind <> 'm') over in_order as events
+        count_if(kind <> 'm'{{ ' and position is not null' if batch.has_untold }}) over in_order as events
     from copies
     where copy_number = 1
     window in_order as (partition by xid, commit_number order by if(is_restarted, wal, 0), slot)

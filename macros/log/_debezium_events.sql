@@ -40,13 +40,14 @@ envelopes as (
 {% macro _debezium_events(events, batch, before_images) -%}
 {{ dbt_cdc._debezium_envelopes(events, batch, before_images) }},
 
-events as (
+{{ 'landed_events' if batch.has_untold else 'events' }} as (
     select
         position,
-        {{ dbt_cdc._debezium_kind(events, batch.database) | indent(8) }} as kind,
+        {{ dbt_cdc._debezium_kind(events, batch) | indent(8) }} as kind,
         -- never null: Spark would test it before it parses, and parse twice
         case when op = 'r' then 'snapshot'
-            else coalesce(split_part(coalesce(id, transaction.id), ':', 1), '') end as xid,
+            else coalesce(split_part(coalesce(id, transaction.id), ':', 1),
+            {{- ' source.txId,' if batch.has_untold }} '') end as xid,
         coalesce(cast(coalesce(source.lsn, split_part(id, ':', 2)) as bigint), 0) as wal,
         cast(case
             when status = 'BEGIN' then 0
@@ -78,10 +79,22 @@ events as (
             as snapshot_key,
         {%- endif %}
         xxhash64(source.lsn, op, source.schema, source.table, images) as content
+        {%- if batch.has_untold %},
+        {{ dbt_cdc._debezium_is_untold() }} as is_untold,
+        cast(get_json_object(source.sequence, '$[0]') as bigint) as previous_end,
+        source.sequence is not null as has_sequence,
+        topic,
+        if(ts_us is null, cast(position as string), md5(value)) as event_text,
+        cast(ts_ms as bigint) as sent_at
+        {%- endif %}
     from envelopes
     where rand() < 1
     distribute by xid
 )
+{%- if batch.has_untold %},
+
+{{ dbt_cdc._debezium_told(batch) }}
+{%- endif %}
 {%- endmacro %}
 
 
@@ -104,7 +117,7 @@ events as (
         'op': 'string', 'status': 'string', 'id': 'string', 'event_count': 'string',
         'ts_ms': 'string', 'ts_us': 'string',
         'source': 'struct<connector: string, name: string, db: string, `schema`: string, `table`: string, '
-            ~ 'snapshot: string, lsn: string, ts_us: string, ts_ms: string>',
+            ~ 'snapshot: string, lsn: string, txId: string, sequence: string, ts_us: string, ts_ms: string>',
         'transaction': 'struct<id: string, total_order: string>',
         'before': 'string', 'after': 'string',
     }) %}
@@ -112,7 +125,8 @@ events as (
 
 
 {#- What an event is, or an error that says what is wrong with it. -#}
-{% macro _debezium_kind(events, database=none) -%}
+{% macro _debezium_kind(events, batch) -%}
+    {%- set database = batch.database -%}
     {%- set place = "concat_ws('', 'event at position ', position, ' of topic ', topic)" -%}
     {%- set mend = ', which has its file, too, where the landing keeps that; correct it (an UPDATE, sent by '
         ~ 'run_statement), or delete it and land it again; then run again: nothing of this batch is in the log' -%}
@@ -157,9 +171,10 @@ events as (
                 ~ 'execute-snapshot of type blocking)'
             ) | indent(8) }}
         when op in ('c', 'u', 'd', 't') and transaction.total_order is null
+            {{- ' and (source.txId is null or source.sequence is null)' if batch.has_untold }}
             then {{ dbt_cdc._raise_bad_record(
                 place, "'it does not tell its transaction'",
-                'set provide.transaction.metadata=true in the connector'
+                'set provide.transaction.metadata=true in the connector, or read the source with Debezium 2 or later'
             ) | indent(8) }}
         when {{ dbt_cdc._debezium_is_rounded() | indent(8) }}
             then {{ dbt_cdc._raise_bad_record(

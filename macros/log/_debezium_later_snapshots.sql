@@ -49,7 +49,7 @@ with {{ dbt_cdc._debezium_events(events, batch, before_images) }},
 
 {{ dbt_cdc._debezium_transactions(batch) }},
 
-{{ dbt_cdc._debezium_changes() }},
+{{ dbt_cdc._debezium_changes(batch) }},
 
 {{ dbt_cdc._debezium_records(batch) }},
 

@@ -22,3 +22,9 @@ concat('0x', lpad(hex({{ high }}), 14, '0'), {{ 'lpad(hex(' ~ low ~ "), 6, '0')"
 {% macro _debezium_last_slot() %}
     {% do return(2 ** 63 - 1) %}
 {% endmacro %}
+
+
+{#- The commit number of an LSN, in SQL. -#}
+{% macro _debezium_commit_number(lsn='lsn') -%}
+cast(conv(substr({{ lsn }}, 3, 14), 16, 10) as bigint)
+{%- endmacro %}

@@ -53,7 +53,7 @@ old_events as (
     from owned
     where
         commit_number <= {{ batch.last_commit }}
-        and position is not null
+        and {{ 'coalesce(position, ended_at)' if batch.has_untold else 'position' }} is not null
         and kind in ('END', 'c', 'u', 'd', 't')
 ),
 

@@ -25,7 +25,8 @@ slots as (
         max(wal) as last_wal,
         min(position) as first_position,
         max(position) as last_position,
-        min(case when kind = 'END' then position end) as end_position
+        min(case when kind = 'END' then {{ 'coalesce(position, ended_at)' if batch.has_untold else 'position' }} end)
+            as end_position
     from owned
     group by xid, commit_number, slot
 ),

@@ -25,7 +25,7 @@ with {{ dbt_cdc._debezium_events(events, batch, before_images or {}) }},
 
 {{ dbt_cdc._debezium_transactions(batch) }},
 
-{{ dbt_cdc._debezium_changes() }},
+{{ dbt_cdc._debezium_changes(batch) }},
 
 {{ dbt_cdc._debezium_records(batch) }}
 {%- if batch.has_later_rows %},

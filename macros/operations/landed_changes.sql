@@ -111,7 +111,7 @@ with {{ dbt_cdc._debezium_envelopes(place.relation, {'position': none}, {}) }},
 kinds as (
     select
         *,
-        {{ dbt_cdc._debezium_kind(place.name) | indent(8) }} as kind
+        {{ dbt_cdc._debezium_kind(place.name, {'has_untold': true}) | indent(8) }} as kind
     from envelopes
 ),
 

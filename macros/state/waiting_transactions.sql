@@ -23,7 +23,8 @@
             {% do run_query('delete from ' ~ waiting) %}
         {% endif %}
         {% set without_end = [] %}
-        {% for row in found if not (row.commit_lsn or row.tran_id.startswith('snapshot')) %}
+        {% for row in found if not (row.commit_lsn or row.tran_id.startswith('snapshot')
+            or row.reason == dbt_cdc._no_later_one()) %}
             {% do without_end.append(row) %}
         {% endfor %}
         {% if without_end | length > 1
@@ -33,13 +34,19 @@
                 ~ 'other: does its topic of transactions (<topic.prefix>.transaction, with '
                 ~ 'provide.transaction.metadata=true) land with the others?') %}
         {% endif %}
-        {% for row in found[:1] %}
+        {% for row in found[:1] if row.reason != dbt_cdc._no_later_one() %}
             {% do dbt_cdc._log_line(
                 dbt_cdc._waiting_text(row) ~ '. Where the rest never comes, the next run gives it up with vars: '
                 ~ '{cdc_give_up_transactions: ["' ~ row.tran_id ~ '"]}: none of its changes is captured') %}
             {% do dbt_cdc._invocation_cache().update(waiting_for=dbt_cdc._waiting_text(row)) %}
         {% endfor %}
     {% endif %}
+{% endmacro %}
+
+
+{#- Why the last transaction of a connector without transaction metadata waits, as a rule. -#}
+{% macro _no_later_one() %}
+    {% do return('no later transaction has landed, which tells where this one ended') %}
 {% endmacro %}
 
 
@@ -73,6 +80,9 @@ select
     case
         when is_later and has_last_row then 'no transaction behind the snapshot has landed'
         when xid = 'snapshot' then 'the last row of the snapshot has not landed'
+        {%- if batch.has_untold %}
+        when commit_number is null and begin_time is null then '{{ dbt_cdc._no_later_one() }}'
+        {%- endif %}
         when commit_number is null
             then concat(
                 landed_events, if(landed_events = 1, ' event has', ' events have'), ' landed, its ',

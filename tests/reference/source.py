@@ -128,6 +128,9 @@ class Connector:
     next_transaction: int = 0
     committed: tuple[int, int] = (0, 0)  # the offset that a restart begins behind
     resumed_at: int = 0  # how much was sent before the last restart
+    metadata: bool = True  # provide.transaction.metadata: BEGIN, END and numbers
+    first_streamed: int = 0  # the first transaction of the slot: no event tells a commit before it
+    waited: int = 0  # microseconds: what its clock has gone on by restarts
 
     def _send(
         self, topic: str, key: Any, value: Any, offset: tuple[int, int], headers: Any = None
@@ -136,11 +139,17 @@ class Connector:
         self.sent.append(Event(0, f"{self.name}.{topic}", *texts))
         self.offsets.append(offset)
 
-    def _source(self, table: str, lsn: int, micros: int, xid: int, mark: str) -> Row:
+    def _source(
+        self, table: str, lsn: int, micros: int, xid: int, mark: str, number: int | None = None
+    ) -> Row:
+        """`number` of the transaction: what its events tell is where the one before it ended."""
+        has_before = number is not None and number > self.first_streamed
+        end = str(self.database.transactions[number - 1].end) if has_before else None
         return {
             "version": "3.2.3.Final", "connector": "postgresql", "name": self.name,
             "ts_ms": micros // 1000, "ts_us": micros, "snapshot": mark, "db": self.database.name,
             "schema": "public", "table": table, "txId": xid, "lsn": lsn,
+            "sequence": json.dumps([end, str(lsn)]),
         }  # fmt: skip
 
     def snapshot(
@@ -167,6 +176,8 @@ class Connector:
             }  # fmt: skip
             self._send(f"public.{table}", self._key(table, row), value, offset)
         self.next_transaction = next_transaction
+        if not self.first_streamed:
+            self.first_streamed = next_transaction
 
     def _key(self, table: str, row: Row | None) -> Row | None:
         return {"id": row["id"]} if row and table in self.database.keyed else None
@@ -176,6 +187,8 @@ class Connector:
         the LSN `after`; with `events` it breaks off after so many messages."""
         stop = None if events is None else len(self.sent) + events
         for message in self._messages(after):
+            if message[0] == "transaction" and not self.metadata:
+                continue
             if stop is not None and len(self.sent) >= stop:
                 return
             self._send(*message)
@@ -234,12 +247,16 @@ class Connector:
         is_move: bool,
         offset: tuple[int, int],
     ) -> tuple[Any, ...]:
-        source = self._source(part.table, part.lsn, transaction.micros, transaction.xid, "false")
+        source = self._source(
+            part.table, part.lsn, transaction.micros, transaction.xid, "false", offset[0]
+        )
         value = {
             "before": part.before, "after": part.after, "source": source, "op": part.op,
-            "ts_ms": EPOCH // 1000, "ts_us": EPOCH + len(self.sent),
-            "transaction": {"id": f"{transaction.xid}:{part.lsn}", "total_order": order,
-                            "data_collection_order": order},
+            "ts_ms": (EPOCH + self.waited) // 1000, "ts_us": EPOCH + self.waited + len(self.sent),
+            "transaction": {
+                "id": f"{transaction.xid}:{part.lsn}", "total_order": order,
+                "data_collection_order": order,
+            } if self.metadata else None,
         }  # fmt: skip
         headers = None
         if is_move and part.op == "d":
@@ -258,12 +275,23 @@ class Connector:
         self.resumed_at = len(self.offsets)
         number, lsn = self.committed
         self.next_transaction = number
+        self.waited += 2_000_000
         begin = (
             self.database.transactions[number].lsn
             if number < len(self.database.transactions)
             else 0
         )
         self.stream(lsn if lsn > begin else 0, events)
+
+    def beat(self) -> None:
+        """A logical message outside of transactions, as `heartbeat.action.query` may send it."""
+        database, number = self.database, self.next_transaction
+        source = self._source("", database.next_lsn(), database.clock, 0, "false", number)
+        value = {
+            "op": "m", "ts_ms": EPOCH // 1000, "source": {**source, "txId": None},
+            "message": {"prefix": "beat", "content": ""}, "transaction": None,
+        }  # fmt: skip
+        self._send("message", {"prefix": "beat"}, value, (number, database.lsn))
 
 
 def arrive(events: Iterable[Event], first: int = 1) -> list[Event]:

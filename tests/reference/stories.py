@@ -20,7 +20,7 @@ class Story:
     events: list[Event]
 
 
-def begin(rng: random.Random) -> tuple[Database, Connector]:
+def begin(rng: random.Random, metadata: bool = True) -> tuple[Database, Connector]:
     """Two tables with a key and one without, and a snapshot of them that may have broken off."""
     database = Database(["t", "s", "bag"], ["t", "s"])
     database.commit(
@@ -28,7 +28,7 @@ def begin(rng: random.Random) -> tuple[Database, Connector]:
         ("insert", "s", *(_row(rng, n) for n in range(1, 4))),
         ("insert", "bag", *[{"id": 0, "v": "same"}] * 2),
     )
-    connector = Connector(database)
+    connector = Connector(database, metadata=metadata)
     micros = rng.random() < 0.7
     if rng.random() < 0.3:
         connector.snapshot(rng.randrange(1, 8), micros)
@@ -131,14 +131,18 @@ def arrive_by_topic(rng: random.Random, events: list[Event]) -> list[Event]:
     return landed
 
 
-def clean(seed: int, segments: int, ways: list[str] = WAYS) -> Story:
-    """A story whose log is the database, whatever the connector went through."""
+def clean(seed: int, segments: int, ways: list[str] = WAYS, metadata: bool = True) -> Story:
+    """A story whose log is the database, whatever the connector went through. Without `metadata`
+    topics land in one order."""
     rng = random.Random(seed)
-    database, connector = begin(rng)
+    database, connector = begin(rng, metadata)
     for _ in range(segments):
         go_on(rng, database, connector, ways)
     database.commit(*_statements(rng, database, has_equal=False))
     connector.stream()
+    if not metadata:
+        connector.beat()
+        return Story(database, connector.sent)
     landed: list[Event] = []
     for is_row, events in groupby(connector.sent, lambda e: '"op": "r"' in (e.value or "")):
         mixed = not is_row and rng.random() < 0.8
@@ -147,17 +151,17 @@ def clean(seed: int, segments: int, ways: list[str] = WAYS) -> Story:
     return Story(database, landed)
 
 
-def faulty(seed: int, ways: list[str] = WAYS) -> tuple[str, Story]:
+def faulty(seed: int, ways: list[str] = WAYS, metadata: bool = True) -> tuple[str, Story]:
     """A short story in which something goes wrong that no log can always make good."""
     rng = random.Random(seed)
-    database, connector = begin(rng)
+    database, connector = begin(rng, metadata)
     for _ in range(3):
         go_on(rng, database, connector, ways)
     start = rng.randrange(8, len(connector.sent))
     events = list(connector.sent)
     fault = rng.choice(["lost", "late", "part", "back", "other", "shuffled"])
     if fault == "lost":  # what was sent before a restart, and not again, leaves no trace
-        database, connector = begin(rng)
+        database, connector = begin(rng, metadata)
         start = len(connector.sent) + 3
         for _ in range(5):
             database.commit(*_statements(rng, database, has_equal=True))
@@ -181,7 +185,7 @@ def faulty(seed: int, ways: list[str] = WAYS) -> tuple[str, Story]:
         other = Database(["t"], ["t"], name="other")
         other.lsn = database.lsn + rng.randrange(-500, 500)
         other.commit(("insert", "t", {"id": 99, "v": "other"}))
-        foreign = Connector(other)
+        foreign = Connector(other, metadata=metadata)
         foreign.stream()
         events[start:start] = foreign.sent
     return fault, Story(database, events)

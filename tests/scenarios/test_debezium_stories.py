@@ -81,11 +81,13 @@ WITHOUT_SNAPSHOTS = [way for way in stories.WAYS if way != "snapshot"]
 
 
 class Statement:
-    """What a log is made of where all has landed at once, as dbt has compiled it."""
+    """What a log is made of where all has landed at once, as dbt has compiled it, or the last run
+    where what has landed decides."""
 
-    def __init__(self, shop: Shop) -> None:
-        shop.start()
-        shop.project.ok("compile", "--select", "log")
+    def __init__(self, shop: Shop, is_run: bool = False) -> None:
+        if not is_run:
+            shop.start()
+            shop.project.ok("compile", "--select", "log")
         file = shop.project.folder / "target/compiled/shop/models/log.sql"
         self.spark = shop.spark
         self.text = file.read_text(encoding="utf-8").replace(
