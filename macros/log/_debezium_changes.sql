@@ -99,11 +99,27 @@ changes as (
             false
         ) as is_old_half,
         case when kind = 'r' or is_restarted then row_number() over in_order else slot end as ordinal,
+        {{ dbt_cdc._debezium_summary() | indent(8) }}
         count_if(kind <> 'm'{{ ' and position is not null' if batch.has_untold }}) over in_order as events
     from copies
     where copy_number = 1
     window in_order as (partition by xid, commit_number order by if(is_restarted, wal, 0), slot)
 )
+{%- endmacro %}
+
+
+{#- What the COMMIT tells of the transaction's changes; its row is the last. A snapshot's is that of the last row. -#}
+{% macro _debezium_summary() -%}
+{%- set table = "named_struct('source_schema', source_schema, 'source_name', source_name)" -%}
+lead(slot) over in_order is null as is_last,
+collect_set(case when kind in ('c', 'r') then {{ table }} end) over in_order as inserted,
+collect_set(case when kind = 'd' then {{ table }} end) over in_order as deleted,
+collect_set(case when kind = 'u' then {{ table }} end) over in_order as updated,
+collect_list(case when kind = 't' then named_struct(
+    'slot', slot, 'record_time', record_time, 'source_schema', source_schema, 'source_name', source_name
+) end) over in_order as truncated,
+count_if(kind in ('c', 'u', 'd', 'r', 't')) over in_order
+- count_if(kind = 'c' and has_old_key) over in_order as logged_changes,
 {%- endmacro %}
 
 

@@ -327,6 +327,7 @@ records_and_snapshots as (
         case when operation = 'COMMIT' then {{ database }} end as source_database,
         cast(null as bigint) as events,
         case when operation = 'COMMIT' then balance end as balance,
+        cast(null as string) as `transaction`,
         position,
         resume_position
     from later_operations

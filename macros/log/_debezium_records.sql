@@ -10,7 +10,10 @@ operations as (
             when not ({{ dbt_cdc._debezium_is_in_place() | indent(12) }})
                 then array({{ dbt_cdc._debezium_raise_not_in_place() | indent(16) }})
             when kind = 'END' then array('BEGIN', 'COMMIT')
-            when kind = 'r' and ordinal = 1 then array('BEGIN', 'INSERT', 'COMMIT')
+            when kind = 'r' and (ordinal = 1 or is_last)
+                then concat(
+                    if(ordinal = 1, array('BEGIN'), array()), array('INSERT'), if(is_last, array('COMMIT'), array())
+                )
             when kind = 'r' then array('INSERT')
             when kind = 'c' then array(if(is_new_half, 'UPDATE', 'INSERT'))
             when kind = 'u' then array('UPDATE')
@@ -59,8 +62,31 @@ records as (
         case when operation = 'COMMIT' then {{ database }} end as source_database,
         case when operation = 'COMMIT' and xid <> 'snapshot' then events end as events,
         case when operation = 'COMMIT' then balance end as balance,
+        {{ dbt_cdc._debezium_told_summary() | indent(8) }} as `transaction`,
         position,
         resume_position
     from placed
 )
+{%- endmacro %}
+
+
+{#- The column `transaction` of a COMMIT, as told_transactions.sql reads it. None where the place of a TRUNCATE is not
+    that of its number. -#}
+{% macro _debezium_told_summary() -%}
+case when operation = 'COMMIT' and not (is_restarted and size(truncated) > 0) then to_json(named_struct(
+    'begin_lsn', {{ dbt_cdc._debezium_lsn_sql('previous_commit', '1') }},
+    'begin_time', cast(begin_time as string),
+    'records', logged_changes + 2,
+    'inserted', array_sort(inserted),
+    'deleted', array_sort(deleted),
+    'updated', array_sort(updated),
+    'schema_changes', transform(truncated, emptied -> named_struct(
+        'lsn', {{ dbt_cdc._debezium_lsn_sql(
+            'previous_commit + (1 + emptied.slot) div ' ~ 2 ** 24, '(1 + emptied.slot) % ' ~ 2 ** 24) }},
+        'record_time', cast(emptied.record_time as string),
+        'operation', 'TRUNCATE',
+        'source_schema', emptied.source_schema,
+        'source_name', emptied.source_name
+    ))
+)) end
 {%- endmacro %}

@@ -95,8 +95,9 @@ where not exists (
         events the transaction has, and the batch's balance -#}
     {% set missing = [] %}
     {% for name, data_type in {
-        'source_lsn': 'bigint', 'source_database': 'string', 'events': 'bigint', 'balance': 'string'
-    }.items() if name not in columns %}
+        'source_lsn': 'bigint', 'source_database': 'string', 'events': 'bigint', 'balance': 'string',
+        '`transaction`': 'string'
+    }.items() if name.strip('`') not in columns %}
         {% do missing.append(name ~ ' ' ~ data_type) %}
     {% endfor %}
     {% if missing %}

@@ -6,6 +6,16 @@
     with an INSERT or DELETE, `updated_tables` those with an UPDATE; `schema_changes` are its DDL and
     TRUNCATE records; `record_count` counts its records. -#}
 {% macro _window_transactions(log, previous_lsn, to_lsn, carried=none) -%}
+    {%- if dbt_cdc._tells_transactions(log, previous_lsn, to_lsn) -%}
+    {{ dbt_cdc._told_transactions(log, previous_lsn, to_lsn) }}
+    {%- else -%}
+    {{ dbt_cdc._found_transactions(log, previous_lsn, to_lsn, carried) }}
+    {%- endif -%}
+{%- endmacro %}
+
+
+{#- The same out of all records. -#}
+{% macro _found_transactions(log, previous_lsn, to_lsn, carried) -%}
     {%- set tables = 'array<struct<source_schema: string, source_name: string>>' -%}
     {%- set schema_change -%}
         named_struct(
@@ -109,27 +119,4 @@
         schema_changes
     from checked
     where commit_lsn is not null or (not is_rolled_back and use_of_id = last_use_of_id)
-{%- endmacro %}
-
-
-{#- The record's lsn, or the error that says what is wrong with the record. -#}
-{% macro _checked_lsn() -%}
-    {%- set place = "concat("
-        ~ "coalesce(concat('table ', source_schema, '.', source_name), 'no table'), "
-        ~ "', column operation, lsn ', lsn)" -%}
-    case
-        when not lsn rlike '{{ dbt_cdc._lsn_pattern() }}' then {{ dbt_cdc._raise_bad_record(
-            place, "'the LSN is not 0x and 20 upper-case hexadecimal digits'") }}
-        when operation in ('DDL', 'TRUNCATE') then lsn
-        when tran_id is null then {{ dbt_cdc._raise_bad_record(place, "'tran_id is NULL'") }}
-        when operation in ('BEGIN', 'COMMIT', 'ROLLBACK') then lsn
-        when operation is null
-            or operation not in ('INSERT', 'UPDATE', 'DELETE')
-            then {{ dbt_cdc._raise_bad_record(
-                place, "concat('the operation is ', coalesce(concat('\\'', operation, '\\''), 'NULL'))"
-            ) }}
-        when source_schema is null or source_name is null then {{ dbt_cdc._raise_bad_record(
-            place, "concat('a record of operation ', operation, ' names no source table')") }}
-        else lsn
-    end
 {%- endmacro %}

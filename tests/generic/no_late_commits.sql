@@ -18,7 +18,7 @@ landed as (
     select *
     from (
         {{ dbt_cdc._indent(
-            dbt_cdc._window_transactions(log, dbt_cdc._zero_lsn(), instance.scanned_lsn), 8) }}
+            dbt_cdc._found_transactions(log, dbt_cdc._zero_lsn(), instance.scanned_lsn, none), 8) }}
     )
     where
         commit_lsn >= '{{ instance.interval.get('low_end', '0xG') }}'

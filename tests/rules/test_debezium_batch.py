@@ -15,7 +15,15 @@ SOURCE = "sources: [{name: kafka, schema: '{{ target.schema }}', tables: [{name:
 LATE = "left anti join logged_rows"
 COLUMNS = [
     {"col_name": name, "data_type": "string", "comment": None}
-    for name in ("lsn", "encodings", "source_lsn", "source_database", "events", "balance")
+    for name in (
+        "lsn",
+        "encodings",
+        "source_lsn",
+        "source_database",
+        "events",
+        "balance",
+        "transaction",
+    )
 ]
 ANSWERS = {
     r"max\(resume_position\)": [{"position": 4}],
@@ -68,12 +76,12 @@ def test_rows_that_are_given_up_are_not_asked_for(shop: Shop) -> None:
     assert "nothing answers" in said(shop, True, "--vars", given_up)
 
 
-@pytest.mark.parametrize("has", [1, 2, 5])
+@pytest.mark.parametrize("has", [1, 2, 6])
 def test_a_log_of_an_older_version(shop: Shop, has: int) -> None:
     message = said(shop, None, **{"^describe": COLUMNS[:has]})
     assert "CDC 22901: debezium_log: " in message
     assert "dbt run --full-refresh --select late_log" in message
-    assert ("balance string); or once all of it is captured" in message) == (has > 1)
+    assert ("`transaction` string); or once all of it is captured" in message) == (has > 1)
 
 
 def test_another_connector(shop: Shop) -> None:

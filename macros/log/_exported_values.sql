@@ -1,0 +1,102 @@
+{#- How exports of SQL Server's change tables write LSNs, masks, times and values. -#}
+
+{#- The types of a relation's columns by name, or an error that says which are missing. -#}
+{% macro _exported_types(relation, names) %}
+    {% set types = {} %}
+    {% for column in (adapter.get_columns_in_relation(relation) if execute else []) %}
+        {% do types.update({column.name | lower: column.dtype | lower}) %}
+    {% endfor %}
+    {% set missing = names | reject('in', types) | list %}
+    {% if execute and missing %}
+        {% do dbt_cdc.raise_cdc_error(
+            22963, 'change_table_log: ' ~ relation ~ ' lacks ' ~ missing | join(', '),
+            'export the table with all of its columns, under their own names'
+        ) %}
+    {% endif %}
+    {% do return(types) %}
+{% endmacro %}
+
+
+{% macro _exported_has(relation, name) %}
+    {% do return(name in dbt_cdc._exported_types(relation, [])) %}
+{% endmacro %}
+
+
+{#- The captured columns of a change table, in the order of their ordinals. -#}
+{% macro _exported_columns(relation) %}
+    {% do dbt_cdc._exported_types(relation, ['__$start_lsn', '__$seqval', '__$operation', '__$update_mask']) %}
+    {% set captured = [] %}
+    {% for column in (adapter.get_columns_in_relation(relation) if execute else []) %}
+        {% do captured.append(column) if not column.name.startswith('__$') %}
+    {% endfor %}
+    {% do return(captured) %}
+{% endmacro %}
+
+
+{#- An LSN: 10 bytes, or their hexadecimal digits with or without 0x or colons, or base64. -#}
+{% macro _exported_lsn(name, relation) -%}
+    {%- if dbt_cdc._exported_types(relation, []).get(name | replace('`', '')) == 'binary' -%}
+concat('0x', hex({{ name }}))
+    {%- else -%}
+case
+    when {{ name }} is null then null
+    when {{ name }} rlike '^(0[xX])?[0-9A-Fa-f]{20}\\z' then concat('0x', upper(right({{ name }}, 20)))
+    when {{ name }} rlike '^[0-9A-Fa-f]{8}:[0-9A-Fa-f]{8}:[0-9A-Fa-f]{4}\\z'
+        then concat('0x', upper(replace({{ name }}, ':')))
+    when {{ name }} rlike '^[0-9A-Za-z+/]{14}==\\z' then concat('0x', hex(unbase64({{ name }})))
+    else {{ dbt_cdc._raise_bad_record(
+        dbt_cdc._literal(relation | string), "concat('" ~ name | replace('`', '') ~ " is ', " ~ name ~ ")",
+        'export LSNs as bytes, as hexadecimal digits or as base64') | indent(4) }}
+end
+    {%- endif -%}
+{%- endmacro %}
+
+
+{#- Bytes as `0x` and digits. -#}
+{% macro _exported_bytes(name, data_type) -%}
+{{ "concat('0x', hex(" ~ name ~ '))' if data_type == 'binary'
+    else "if(" ~ name ~ " rlike '^0[xX]', concat('0x', upper(substr(" ~ name ~ ", 3))), " ~ name ~ ')' }}
+{%- endmacro %}
+
+
+{#- A datetime of the server, which has no zone. -#}
+{% macro _exported_time(name, time_zone) -%}
+{%- set time = 'cast(' ~ name ~ ' as timestamp)' -%}
+{{ time if time_zone == 'UTC' else 'to_utc_timestamp(' ~ time ~ ', ' ~ dbt_cdc._literal(time_zone) ~ ')' }}
+{%- endmacro %}
+
+
+{#- The mask's hexadecimal digits. Base64 has another length than digits, or ends with `=`. -#}
+{% macro _exported_mask(relation, columns) -%}
+{%- set name, digits = '`__$update_mask`', 2 * ((columns + 7) // 8) -%}
+{%- if dbt_cdc._exported_types(relation, []).get('__$update_mask') == 'binary' -%}
+hex({{ name }})
+{%- else -%}
+case
+    when {{ name }} rlike '^0[xX]' then upper(substr({{ name }}, 3))
+    when {{ name }} rlike '^[0-9A-Fa-f]{ {{- digits -}} }\\z' then upper({{ name }})
+    else hex(unbase64({{ name }}))
+end
+{%- endif -%}
+{%- endmacro %}
+
+
+{#- A value as the image has it: JSON has no times, and Spark writes those of its own with milliseconds. -#}
+{% macro _exported_value(column) -%}
+{%- set name = dbt_cdc._column(column.name) -%}
+{%- set family = dbt_cdc._type_family(column.dtype) -%}
+{{ 'cast(' ~ name ~ ' as string)' if family == 'timestamp' else name }}
+{%- endmacro %}
+
+
+{#- The value before: of an update that does not change it, that of its second row. -#}
+{% macro _exported_before(column, ordinal) -%}
+{%- set name = dbt_cdc._column(column.name) -%}
+{%- if dbt_cdc._type_family(column.dtype) in ['string', 'binary'] -%}
+coalesce(before.{{ name }}, if({# -#}
+    array_contains(operations, 3) and cast(conv(substr(mask, -{{ 1 + ordinal // 4 }}, 1), 16, 10) as int) & {# -#}
+    {{ 2 ** (ordinal % 4) }} = 0, after.{{ name }}, null))
+{%- else -%}
+before.{{ name }}
+{%- endif -%}
+{%- endmacro %}

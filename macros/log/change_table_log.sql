@@ -1,0 +1,338 @@
+{#- The canonical log out of SQL Server's own change tables, as they are exported: the body of a model, materialised as
+    view, table or incremental (append). `__$start_lsn` is the LSN of the COMMIT, `__$seqval` that of the change.
+    `_log.yml` tells the arguments. -#}
+{% macro change_table_log(tables, lsn_time_mapping, time_zone='UTC') -%}
+    {%- do dbt_cdc._change_table_log_check(tables) -%}
+    {%- set is_incremental = execute and is_incremental() -%}
+    {%- set last_lsn = dbt_cdc._change_table_log_end(this) if is_incremental else dbt_cdc._zero_lsn() -%}
+    {%- do dbt_cdc._change_table_log_look(tables, lsn_time_mapping, this, last_lsn) if dbt_cdc._is_building() -%}
+with {{ dbt_cdc._exported_commits(lsn_time_mapping, time_zone) }},
+
+{{ dbt_cdc._exported_changes(tables, last_lsn) }},
+
+{{ dbt_cdc._exported_records(last_lsn) }}
+
+select * from records
+{%- if is_incremental %}
+-- Delta checks an append that reads its target: of two runs at the same time one appends
+where not exists (select 1 from {{ this }} where lsn > '{{ last_lsn }}' and operation = 'COMMIT')
+{%- endif %}
+{%- endmacro %}
+
+
+{% macro _change_table_log_check(tables) %}
+    {% if tables is not mapping or not tables %}
+        {% do dbt_cdc.raise_cdc_error(
+            22963, "change_table_log: tables is '" ~ tables ~ "'",
+            "give each source table its change table: {'dbo.orders': source('cdc', 'dbo_orders_CT')}"
+        ) %}
+    {% endif %}
+    {% for table in tables if (table | string).split('.') | length != 2 %}
+        {% do dbt_cdc.raise_cdc_error(
+            22963, "change_table_log: tables names '" ~ table ~ "'", "source tables are named 'schema.table'") %}
+    {% endfor %}
+    {% for relation in tables.values() %}
+        {% do dbt_cdc._exported_columns(relation) %}
+    {% endfor %}
+{% endmacro %}
+
+
+{#- The last commit of the log. -#}
+{% macro _change_table_log_end(log) %}
+    {% if 'transaction' not in adapter.get_columns_in_relation(log) | map(attribute='name') %}
+        {% do dbt_cdc.raise_cdc_error(
+            22901, 'change_table_log: ' ~ log ~ ' lacks the column transaction', 'write it anew with dbt run '
+            ~ '--full-refresh --select ' ~ log.identifier) %}
+    {% endif %}
+    {% do return(dbt_cdc._fetch(
+        'select max(lsn) as lsn from ' ~ log ~ " where operation = 'COMMIT'")[0].lsn or dbt_cdc._zero_lsn()) %}
+{% endmacro %}
+
+
+{#- CTE `commits`: a row for each commit of lsn_time_mapping. An export may hold one twice. -#}
+{% macro _exported_commits(lsn_time_mapping, time_zone='UTC') -%}
+{%- set types = dbt_cdc._exported_types(lsn_time_mapping, [
+    'start_lsn', 'tran_begin_time', 'tran_end_time', 'tran_id', 'tran_begin_lsn']) -%}
+commits as (
+    select
+        commit_lsn,
+        min(tran_id) as tran_id,
+        min(begin_lsn) as begin_lsn,
+        min(begin_time) as begin_time,
+        min(commit_time) as commit_time
+    from (
+        select
+            {{ dbt_cdc._exported_lsn('start_lsn', relation=lsn_time_mapping) | indent(12) }} as commit_lsn,
+            {{ dbt_cdc._exported_bytes('tran_id', types.tran_id) | indent(12) }} as tran_id,
+            {{ dbt_cdc._exported_lsn('tran_begin_lsn', relation=lsn_time_mapping) | indent(12) }}
+                as begin_lsn,
+            {{ dbt_cdc._exported_time('tran_begin_time', time_zone) }} as begin_time,
+            {{ dbt_cdc._exported_time('tran_end_time', time_zone) }} as commit_time
+        from {{ lsn_time_mapping }}
+    )
+    group by commit_lsn
+)
+{%- endmacro %}
+
+
+{#- CTE `changes`: a row for each change after an LSN. An update has two rows in a change table, and so has one that
+    changes the key, a delete and an insert. SQL Server leaves a large value that an update does not change out of its
+    first row: the mask tells. -#}
+{% macro _exported_changes(tables, last_lsn) -%}
+changes as (
+    {%- for table, relation in tables.items() %}
+    {%- set captured = dbt_cdc._exported_columns(relation) %}
+    {%- set names = captured | map(attribute='name') | list %}
+    select
+        {{ dbt_cdc._literal(table.split('.')[0]) }} as source_schema,
+        {{ dbt_cdc._literal(table.split('.')[1]) }} as source_name,
+        commit_lsn,
+        seqval,
+        command_id,
+        operations,
+        copies,
+        to_json(named_struct(
+            {%- for column in captured %}
+            {{ dbt_cdc._literal(column.name) }}, {{ dbt_cdc._exported_before(column, loop.index0) }}
+            {{- ',' if not loop.last }}
+            {%- endfor %}
+        ), map('ignoreNullFields', 'false')) as before_image,
+        to_json(after, map('ignoreNullFields', 'false')) as after_image
+    from (
+        select
+            commit_lsn,
+            seqval,
+            command_id,
+            array_sort(collect_set(operation)) as operations,
+            max(copies) as copies,
+            any_value(mask, true) as mask,
+            any_value(case when operation in (1, 3) then image end, true) as before,
+            any_value(case when operation in (2, 4) then image end, true) as after
+        from (
+            select
+                commit_lsn,
+                seqval,
+                command_id,
+                operation,
+                image,
+                max(mask) as mask,
+                count(*) over (partition by commit_lsn, seqval, command_id, operation) as copies
+            from (
+                select
+                    {{ dbt_cdc._exported_lsn('`__$start_lsn`', relation=relation) | indent(20) }} as commit_lsn,
+                    {{ dbt_cdc._exported_lsn('`__$seqval`', relation=relation) | indent(20) }} as seqval,
+                    {{ 'cast(`__$command_id` as int)' if dbt_cdc._exported_has(relation, '__$command_id')
+                        else 'cast(null as int)' }} as command_id,
+                    cast(`__$operation` as int) as operation,
+                    {{ dbt_cdc._exported_mask(relation, names | length) | indent(20) }} as mask,
+                    named_struct(
+                        {%- for column in captured %}
+                        {{ dbt_cdc._literal(column.name) }}, {{ dbt_cdc._exported_value(column) }}
+                        {{- ',' if not loop.last }}
+                        {%- endfor %}
+                    ) as image
+                from {{ relation }}
+            )
+            where commit_lsn > '{{ last_lsn }}'
+            group by commit_lsn, seqval, command_id, operation, image
+        )
+        group by commit_lsn, seqval, command_id
+    )
+    {{ 'union all' if not loop.last }}
+    {%- endfor %}
+)
+{%- endmacro %}
+
+
+{#- CTE `records`: the canonical log. -#}
+{% macro _exported_records(last_lsn) -%}
+{%- set place = "concat('table ', source_schema, '.', source_name, ', __$start_lsn ', commit_lsn, ', __$seqval ', "
+    ~ "seqval)" -%}
+{%- set columns = "'source_schema', source_schema, 'source_name', source_name" -%}
+checked as (
+    select
+        changes.*,
+        commits.commit_lsn is not null as is_committed,
+        tran_id,
+        commit_time,
+        case
+            when copies > 1 then {{ dbt_cdc._raise_bad_record(
+                place, "concat(cast(copies as string), ' rows of it differ')",
+                'export the change table anew: its rows never change') | indent(16) }}
+            when operations = array(1) then 'DELETE'
+            when operations = array(2) then 'INSERT'
+            when operations in (array(3, 4), array(1, 2)) then 'UPDATE'
+            else {{ dbt_cdc._raise_bad_record(
+                place, "concat('it has rows of __$operation ', array_join(operations, ', '), ' alone')",
+                'export the change table itself, with both rows of an update, and no net changes') | indent(16) }}
+        end as operation
+    from changes
+    left join commits using (commit_lsn)
+),
+
+transactions as (
+    select
+        commit_lsn,
+        min(seqval) as first_lsn,
+        count(seqval) as changes,
+        array_sort(collect_set(case when operation = 'INSERT' then named_struct({{ columns }}) end)) as inserted,
+        array_sort(collect_set(case when operation = 'DELETE' then named_struct({{ columns }}) end)) as deleted,
+        array_sort(collect_set(case when operation = 'UPDATE' then named_struct({{ columns }}) end)) as updated
+    from checked
+    group by commit_lsn
+),
+
+records as (
+    select
+        seqval as lsn,
+        tran_id,
+        operation,
+        commit_time as record_time,
+        source_schema,
+        source_name,
+        case when operation <> 'INSERT' then before_image end as before_image,
+        case when operation <> 'DELETE' then after_image end as after_image,
+        cast(null as string) as ddl_command,
+        command_id,
+        cast(null as string) as `transaction`
+    from checked
+    where is_committed
+    union all
+    select
+        begin_lsn,
+        tran_id,
+        'BEGIN',
+        begin_time,
+        null,
+        null,
+        null,
+        null,
+        null,
+        null,
+        null
+    from commits
+    inner join transactions using (commit_lsn)
+    where begin_lsn < first_lsn
+    union all
+    select
+        commit_lsn,
+        tran_id,
+        'COMMIT',
+        commit_time,
+        null,
+        null,
+        null,
+        null,
+        null,
+        null,
+        to_json(named_struct(
+            'begin_lsn', least(begin_lsn, first_lsn, commit_lsn),
+            'begin_time', cast(begin_time as string),
+            'records', coalesce(changes, 0) + 1 + coalesce(cast(begin_lsn < first_lsn as int), 0),
+            'inserted', coalesce(inserted, array()),
+            'deleted', coalesce(deleted, array()),
+            'updated', coalesce(updated, array()),
+            'schema_changes', array()
+        ))
+    from commits
+    left join transactions using (commit_lsn)
+    where commit_lsn > '{{ last_lsn }}'
+)
+{%- endmacro %}
+
+
+{#- What is in no commit stops the log, and what waits is said. -#}
+{% macro _change_table_log_look(tables, lsn_time_mapping, log, last_lsn) %}
+    {% set zero = dbt_cdc._zero_lsn() %}
+    {% set found = dbt_cdc._fetch(dbt_cdc._exported_rows_apart(tables, lsn_time_mapping, log, last_lsn)) %}
+    {% for row in found %}
+        {% set what = row.changes ~ ' changes of ' ~ row.tables ~ ', the first at __$start_lsn ' ~ row.first_lsn %}
+        {% if row.fate == 'unknown' %}
+            {% do dbt_cdc.raise_cdc_error(
+                22859, 'change_table_log: ' ~ lsn_time_mapping ~ ' lacks the commits of ' ~ what,
+                'export all rows of cdc.lsn_time_mapping; nothing of this batch is in the log'
+            ) %}
+        {% elif row.fate == 'late' %}
+            {% do dbt_cdc.raise_cdc_error(
+                22859, 'change_table_log: ' ~ what ~ ' landed when the log had their commits, and are not in it',
+                'export cdc.lsn_time_mapping first and the change tables after it; write the log anew (dbt run '
+                ~ '--full-refresh --select ' ~ log.identifier ~ ') and take them in as late commits ('
+                ~ dbt_cdc._page('monitoring.md') ~ ')'
+            ) %}
+        {% else %}
+            {% do dbt_cdc._log_line(what ~ ', wait for their rows in ' ~ lsn_time_mapping) %}
+        {% endif %}
+    {% endfor %}
+{% endmacro %}
+
+
+{#- Changes behind the last commit of lsn_time_mapping wait; those up to there without a commit are unknown; late are
+    those at commits of the last day that the log has without them. -#}
+{% macro _exported_rows_apart(tables, lsn_time_mapping, log, last_lsn) -%}
+with commits as (
+    select distinct {{ dbt_cdc._exported_lsn('start_lsn', relation=lsn_time_mapping) | indent(4) }} as commit_lsn
+    from {{ lsn_time_mapping }}
+),
+
+bounds as (
+    select max(commit_lsn) as last_commit from commits
+),
+
+changes as (
+    {%- for table, relation in tables.items() %}
+    select distinct
+        {{ dbt_cdc._literal(table) }} as source_table,
+        {{ dbt_cdc._exported_lsn('`__$start_lsn`', relation=relation) | indent(8) }} as commit_lsn,
+        {{ dbt_cdc._exported_lsn('`__$seqval`', relation=relation) | indent(8) }} as seqval
+    from {{ relation }}
+    {{ 'union all' if not loop.last }}
+    {%- endfor %}
+)
+{%- if last_lsn != dbt_cdc._zero_lsn() %},
+
+last_day as (
+    select min(lsn) as first_commit
+    from {{ log }}
+    where
+        operation = 'COMMIT'
+        and record_time >= (
+            select max(record_time) - interval '1' day from {{ log }} where operation = 'COMMIT'
+        )
+),
+
+logged as (
+    select
+        concat(source_schema, '.', source_name) as source_table,
+        lsn as seqval
+    from {{ log }}
+    where operation <> 'COMMIT'
+)
+{%- endif %}
+
+select
+    fate,
+    count(*) as changes,
+    min(commit_lsn) as first_lsn,
+    array_join(array_sort(collect_set(source_table)), ', ') as tables
+from (
+    select
+        changes.*,
+        if(changes.commit_lsn > last_commit, 'waits', 'unknown') as fate
+    from changes
+    cross join bounds
+    left anti join commits on changes.commit_lsn = commits.commit_lsn
+    where changes.commit_lsn > '{{ last_lsn }}'
+    {%- if last_lsn != dbt_cdc._zero_lsn() %}
+    union all
+    select
+        changes.*,
+        'late' as fate
+    from changes
+    cross join last_day
+    left anti join logged on changes.source_table = logged.source_table and changes.seqval = logged.seqval
+    where changes.commit_lsn <= '{{ last_lsn }}' and changes.commit_lsn >= first_commit
+    {%- endif %}
+)
+group by fate
+order by fate
+{%- endmacro %}

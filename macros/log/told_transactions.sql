@@ -1,0 +1,86 @@
+{#- A log may have a column `transaction`: with each COMMIT what its transaction holds, as JSON, as the adapter has
+    worked it out. Then the COMMITs tell the transactions of a window, and no other record is read for them; and records
+    may be in places that were read before, as those of SQL Server are. -#}
+
+{#- Whether each COMMIT in a part of the log has it: an older version of the adapter has written none. -#}
+{% macro _tells_transactions(log, previous_lsn, to_lsn) %}
+    {% if not execute or not dbt_cdc._log_has(log, 'transaction') %}
+        {% do return(false) %}
+    {% endif %}
+    {% set asked = dbt_cdc._invocation_cache().setdefault('told_transactions', {}) %}
+    {% set part = previous_lsn ~ to_lsn %}
+    {% if part not in asked %}
+        {% do asked.update({part: dbt_cdc._fetch(
+            'select 1 from ' ~ log ~ " where operation = 'COMMIT' and `transaction` is null and lsn > '" ~ previous_lsn
+            ~ "' and lsn <= '" ~ to_lsn ~ "' limit 1") == []}) %}
+    {% endif %}
+    {% do return(asked[part]) %}
+{% endmacro %}
+
+
+{#- The transactions that commit after `previous_lsn` and up to `to_lsn`, with the columns of _window_transactions. -#}
+{% macro _told_transactions(log, previous_lsn, to_lsn) -%}
+    {%- set place = "concat('lsn ', commit_lsn, ', tran_id ', tran_id)" -%}
+    select
+        tran_id,
+        case
+            when commits > 1 then {{ dbt_cdc._indent(dbt_cdc._raise_bad_record(
+                place, "concat(cast(commits as string), ' commits have this lsn')"), 16) }}
+            when not coalesce(told.begin_lsn rlike '{{ dbt_cdc._lsn_pattern() }}', false)
+                then {{ dbt_cdc._indent(dbt_cdc._raise_bad_record(
+                    place, "concat('its column transaction tells no begin_lsn: ', summary)"), 16) }}
+            else told.begin_lsn
+        end as begin_lsn,
+        cast(told.begin_time as timestamp) as begin_time,
+        commit_lsn,
+        commit_time,
+        array_union(coalesce(told.inserted, array()), coalesce(told.deleted, array())) as changed_tables,
+        coalesce(told.updated, array()) as updated_tables,
+        told.records as record_count,
+        transform(coalesce(told.schema_changes, array()), change -> named_struct(
+            'lsn', change.lsn, 'record_time', cast(change.record_time as timestamp), 'operation', change.operation,
+            'source_schema', change.source_schema, 'source_name', change.source_name
+        )) as schema_changes
+    from (
+        select
+            tran_id,
+            {{ dbt_cdc._indent(dbt_cdc._checked_lsn(), 12) }} as commit_lsn,
+            record_time as commit_time,
+            `transaction` as summary,
+            count(*) over (partition by lsn) as commits,
+            from_json(`transaction`, '{{ dbt_cdc._summary_type() }}') as told
+        from {{ log }}
+        where operation = 'COMMIT' and lsn > '{{ previous_lsn }}' and lsn <= '{{ to_lsn }}'
+    )
+    {#- a DDL or TRUNCATE without a transaction is one by itself -#}
+    union all
+    select
+        tran_id,
+        lsn,
+        record_time,
+        lsn,
+        record_time,
+        array(),
+        array(),
+        1L,
+        array(named_struct(
+            'lsn', lsn, 'record_time', record_time, 'operation', operation,
+            'source_schema', source_schema, 'source_name', source_name
+        ))
+    from {{ log }}
+    where
+        operation in ('DDL', 'TRUNCATE')
+        and tran_id is null
+        and lsn > '{{ previous_lsn }}'
+        and lsn <= '{{ to_lsn }}'
+{%- endmacro %}
+
+
+{#- Times are texts: Spark's JSON has milliseconds alone. -#}
+{% macro _summary_type() -%}
+    {%- set table = 'source_schema: string, source_name: string' -%}
+    {%- set tables = 'array<struct<' ~ table ~ '>>' -%}
+begin_lsn string, begin_time string, records bigint, {# -#}
+inserted {{ tables }}, deleted {{ tables }}, updated {{ tables }}, {# -#}
+schema_changes array<struct<lsn: string, record_time: string, operation: string, {{ table }}>>
+{%- endmacro %}

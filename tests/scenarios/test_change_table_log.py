@@ -1,0 +1,314 @@
+"""SQL Server's change tables as a log: what comes out of the product is what went in."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from capturing import Capture, change_row, instance_yaml
+from harness import DbtResult, Project
+from reference.capture import CaptureInstance, ChangeRow
+from reference.log import int_to_lsn
+from reference.strategies import make_log
+
+pytestmark = pytest.mark.slow
+
+LOG = make_log(8, 150)
+MAPPING = "start_lsn, tran_begin_time, tran_end_time, tran_id, tran_begin_lsn"
+BYTES = "unhex(substr(`{name}`, 3)) as `{name}`"
+SPELLINGS = {
+    "bytes": BYTES,
+    "digits": "lower(substr(`{name}`, 3)) as `{name}`",
+    "base64": "base64(unhex(substr(`{name}`, 3))) as `{name}`",
+}
+LSNS = ("__$start_lsn", "__$end_lsn", "__$seqval", "__$update_mask", "start_lsn", "tran_begin_lsn")
+
+
+def log_model(tables: dict[str, str], **arguments: str) -> str:
+    named = ", ".join(f"'{t}': source('cdc', '{name}')" for t, name in tables.items())
+    more = "".join(f", {name}={value!r}" for name, value in arguments.items())
+    return (
+        "{{ config(materialized='incremental', file_format='delta') }}\n"
+        f"{{{{ dbt_cdc.change_table_log({{{named}}}, source('cdc', 'lsn_time_mapping'){more}) }}}}"
+    )
+
+
+def sources(names: list[str]) -> str:
+    tables = [{"name": name} for name in names]
+    source = {"name": "cdc", "schema": "{{ target.schema }}_cdc", "tables": tables}
+    return json.dumps({"version": 2, "sources": [source]})
+
+
+class Exported:
+    """A project whose log is the export of change tables of another schema, `cdc`."""
+
+    def __init__(
+        self, make_project: Callable[..., Project], instances: list[CaptureInstance], **more: str
+    ) -> None:
+        self.instances = instances
+        tables = {
+            f"{i.source_schema}.{i.source_name}": f"{i.capture_instance}_CT" for i in instances
+        }
+        models = {
+            "shop_log.sql": log_model(tables, **more),
+            "sources.yml": sources([*tables.values(), "lsn_time_mapping"]),
+            "instances.yml": instance_yaml(instances, lob_before_image="when_changed"),
+        }
+        for instance in instances:
+            models[f"{instance.capture_instance}_ct.sql"] = "{{ dbt_cdc.change_table() }}"
+        self.project = make_project(models=models, vars={"cdc_log_model": "shop_log"})
+        self.project.clear()
+        self.sql("drop schema if exists {schema}_cdc cascade")
+        self.sql("create schema {schema}_cdc")
+
+    def sql(self, query: str) -> list[Any]:
+        return self.project.sql(query)
+
+    def export(self, source: Capture, high: str, spelling: str = BYTES) -> None:
+        """What the other project has up to an LSN, as SQL Server would export it."""
+        for instance in self.instances:
+            name = f"{instance.capture_instance}_CT"
+            self.write(
+                name,
+                source.project.table(f"{instance.capture_instance}_ct"),
+                "__$start_lsn",
+                high,
+                spelling,
+            )
+        self.write(
+            "lsn_time_mapping",
+            source.project.table("lsn_time_mapping"),
+            "start_lsn",
+            high,
+            spelling,
+        )
+
+    def write(self, name: str, frame: Any, column: str, high: str, spelling: str) -> None:
+        rows = frame.where(f"`{column}` <= '{high}'").selectExpr(
+            *[spelling.format(name=c) if c in LSNS else f"`{c}`" for c in frame.columns]
+        )
+        table = f"{self.project.schema}_cdc.`{name}`"
+        self.sql(f"drop table if exists {table}")
+        rows.write.format("parquet").saveAsTable(table)
+
+    def run(self, *args: str) -> DbtResult:
+        return self.project.dbt("run", *args)
+
+    def changes(self, instance: CaptureInstance) -> list[ChangeRow]:
+        rows = self.sql(f"select * from {{schema}}.{instance.capture_instance}_ct")
+        return sorted((change_row(row, instance) for row in rows), key=lambda row: row.order)
+
+
+@pytest.fixture(scope="module")
+def captured(make_project: Callable[..., Project]) -> Capture:
+    """Change tables of interleaved transactions of all types of columns."""
+    source = Capture(make_project, LOG.instances, lob_before_image="when_changed")
+    source.is_true = False  # large values are NULL in rows before an update
+    source.land(LOG.records)
+    source.run()
+    return source
+
+
+@pytest.fixture(scope="module")
+def exported(make_project: Callable[..., Project]) -> Exported:
+    return Exported(make_project, list(LOG.instances))
+
+
+@pytest.mark.parametrize("spelling", [*SPELLINGS])
+def test_what_comes_out_is_what_went_in(
+    exported: Exported, captured: Capture, spelling: str
+) -> None:
+    """In two batches, LSNs, masks and command ids included; and so has the time of each commit."""
+    commits = [
+        row.start_lsn
+        for row in captured.sql(
+            "select start_lsn from {schema}.lsn_time_mapping order by start_lsn"
+        )
+    ]
+    exported.project.clear()
+    for high in (commits[len(commits) // 2], commits[-1]):
+        exported.export(captured, high, SPELLINGS[spelling])
+        result = exported.run()
+        assert result.success, result.output
+    for instance in LOG.instances:
+        assert exported.changes(instance) == captured.changes(instance)
+    mapping = (
+        f"select {MAPPING} from {{schema}}.lsn_time_mapping where tran_id <> '0x00' order by 1"
+    )
+    assert exported.sql(mapping) == captured.sql(mapping)
+
+
+# --- what is wrong with an export -----------------------------------------------------------------
+
+NOTES = CaptureInstance(
+    "dbo", "notes", "dbo_notes", (("id", "int"), ("text", "string"), ("n", "int")), ("id",)
+)
+CT = (
+    "`__$start_lsn` string, `__$end_lsn` string, `__$seqval` string, `__$operation` int, "
+    "`__$update_mask` string, id int, text string, n int, `__$command_id` int"
+)
+TIMES = (
+    "start_lsn string, tran_begin_time timestamp, tran_end_time timestamp, tran_id string, "
+    "tran_begin_lsn string"
+)
+
+
+@pytest.fixture(scope="module")
+def notes(make_project: Callable[..., Project]) -> Exported:
+    return Exported(make_project, [NOTES])
+
+
+def begin(notes: Exported) -> None:
+    notes.project.clear()
+    notes.sql(f"create or replace table {{schema}}_cdc.dbo_notes_CT ({CT}) using delta")
+    notes.sql(f"create or replace table {{schema}}_cdc.lsn_time_mapping ({TIMES}) using delta")
+
+
+def lsn(number: int) -> str:
+    return int_to_lsn(number)[2:]
+
+
+def change(
+    notes: Exported,
+    commit: int,
+    seqval: int,
+    operation: int,
+    id: int,
+    text: str | None,
+    mask: str = "07",
+    n: int = 0,
+) -> None:
+    value = "null" if text is None else f"'{text}'"
+    notes.sql(
+        f"insert into {{schema}}_cdc.dbo_notes_CT values ('{lsn(commit)}', null, '{lsn(seqval)}', "
+        f"{operation}, '{mask}', {id}, {value}, {n}, 1)"
+    )
+
+
+def commit(notes: Exported, number: int, begin_lsn: int | None = None, minute: int = 0) -> None:
+    begin_text = "null" if begin_lsn is None else f"'{lsn(begin_lsn)}'"
+    time = f"timestamp'2026-03-01 12:{minute:02}:00'"
+    notes.sql(
+        f"insert into {{schema}}_cdc.lsn_time_mapping values ('{lsn(number)}', {time}, {time}, "
+        f"'0x{number:04X}', {begin_text})"
+    )
+
+
+def rows(notes: Exported) -> list[tuple[Any, ...]]:
+    found = notes.sql(
+        "select `__$start_lsn` as a, `__$seqval` as b, `__$operation` as c, `__$update_mask` as d, "
+        "id, text "
+        "from {schema}.dbo_notes_ct order by 1, 2, 3"
+    )
+    return [(int(r.a, 16), int(r.b, 16), r.c, r.d, r.id, r.text) for r in found]
+
+
+def test_changes_below_commits_that_were_captured(notes: Exported) -> None:
+    """A long transaction over a short one: its changes come with its own commit."""
+    begin(notes)
+    change(notes, 50, 40, 2, 1, "short")
+    commit(notes, 50, 39)
+    assert notes.run().success
+    change(notes, 90, 30, 2, 2, "long")
+    change(notes, 90, 60, 2, 3, "later")
+    commit(notes, 90, 29, 1)
+    assert notes.run().success
+    assert rows(notes) == [
+        (50, 40, 2, "0x07", 1, "short"), (90, 30, 2, "0x07", 2, "long"),
+        (90, 60, 2, "0x07", 3, "later"),
+    ]  # fmt: skip
+    assert notes.project.dbt("test").success
+
+
+def test_a_large_value_that_did_not_change(notes: Exported) -> None:
+    """SQL Server leaves it out of the row before the update; the mask tells that it is the same."""
+    begin(notes)
+    change(notes, 50, 40, 2, 1, "large")
+    change(notes, 60, 55, 3, 1, None, "04")
+    change(notes, 60, 55, 4, 1, "large", "04", n=1)
+    change(notes, 70, 65, 3, 1, "large", "02", n=1)
+    change(notes, 70, 65, 4, 1, "other", "02", n=1)
+    change(notes, 80, 75, 1, 1, "other", n=1)
+    change(notes, 80, 75, 2, 9, "other", n=1)
+    for minute, number in enumerate((50, 60, 70, 80)):
+        commit(notes, number, None, minute)
+    assert notes.run().success
+    assert rows(notes) == [
+        (50, 40, 2, "0x07", 1, "large"), (60, 55, 3, "0x04", 1, None),
+        (60, 55, 4, "0x04", 1, "large"), (70, 65, 3, "0x02", 1, "large"),
+        (70, 65, 4, "0x02", 1, "other"), (80, 75, 1, "0x07", 1, "other"),
+        (80, 75, 2, "0x07", 9, "other"),
+    ]  # fmt: skip
+
+
+def test_changes_wait_for_their_commits(notes: Exported) -> None:
+    begin(notes)
+    change(notes, 50, 40, 2, 1, "a")
+    commit(notes, 50)
+    change(notes, 70, 60, 2, 2, "b")
+    result = notes.run()
+    assert result.success
+    assert "1 changes of dbo.notes, the first at __$start_lsn 0x" in result.output
+    assert [row[0] for row in rows(notes)] == [50]
+    commit(notes, 70, None, 1)
+    assert notes.run().success
+    assert [row[0] for row in rows(notes)] == [50, 70]
+
+
+def test_a_mapping_with_a_hole_is_an_error(notes: Exported) -> None:
+    begin(notes)
+    change(notes, 50, 40, 2, 1, "a")
+    change(notes, 70, 60, 2, 2, "b")
+    commit(notes, 70)
+    result = notes.run()
+    assert "CDC 22859" in result.output
+    assert "lacks the commits of 1 changes of dbo.notes" in result.output
+
+
+def test_changes_that_land_after_their_commit_are_an_error(notes: Exported) -> None:
+    begin(notes)
+    commit(notes, 50)
+    commit(notes, 70, None, 1)
+    change(notes, 70, 60, 2, 2, "b")
+    assert notes.run().success
+    change(notes, 50, 40, 2, 1, "late")
+    result = notes.run()
+    assert "CDC 22859" in result.output
+    assert "landed when the log had their commits" in result.output
+
+
+@pytest.mark.parametrize("operation", [3, 4])
+def test_half_of_an_update_is_an_error(notes: Exported, operation: int) -> None:
+    begin(notes)
+    change(notes, 50, 40, operation, 1, "a")
+    commit(notes, 50)
+    result = notes.run()
+    assert f"it has rows of __$operation {operation} alone" in result.output
+
+
+def test_rows_that_are_exported_twice(notes: Exported) -> None:
+    """The same row is a copy; another one at its place is an error."""
+    begin(notes)
+    for _ in range(2):
+        change(notes, 50, 40, 2, 1, "a")
+        commit(notes, 50)
+    assert notes.run().success
+    assert len(rows(notes)) == 1
+    begin(notes)
+    change(notes, 50, 40, 2, 1, "a")
+    change(notes, 50, 40, 2, 1, "b")
+    commit(notes, 50)
+    assert "2 rows of it differ" in notes.run().output
+
+
+def test_what_is_no_lsn_or_no_change_table(notes: Exported) -> None:
+    begin(notes)
+    change(notes, 50, 40, 2, 1, "a")
+    commit(notes, 50)
+    notes.sql("update {schema}_cdc.dbo_notes_CT set `__$seqval` = '12'")
+    assert "__$seqval is 12" in notes.run().output
+    notes.sql("create or replace table {schema}_cdc.dbo_notes_CT (id int, text string) using delta")
+    result = notes.run()
+    assert "lacks __$start_lsn, __$seqval, __$operation, __$update_mask" in result.output
