@@ -49,7 +49,7 @@ STORIES = {
 }
 # The macros of each page.
 SECTIONS = {
-    "The log": ["debezium_log", "change_table_log"],
+    "The log": ["debezium_log", "wal2json_log", "change_table_log"],
     "Capture": ["change_table", "log_tables"],
     "Queries": [
         "get_all_changes", "get_net_changes", "changes_across", "all_changes_between",

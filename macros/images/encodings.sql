@@ -39,6 +39,7 @@
         'io.debezium.time.Timestamp': 'timestamp(3)',
         'io.debezium.time.MicroTimestamp': 'timestamp(6)',
         'io.debezium.time.NanoTimestamp': 'timestamp(9)',
+        'bytea': 'binary(hex)',
     }.get(name, given) %}
     {% set encoding = dbt_cdc._encoding(source_type, column.name) if source_type else {'name': none} %}
     {% set is_binary = dbt_cdc._type_family(column.data_type) == 'binary' or encoding.name == 'binary' %}
@@ -47,7 +48,11 @@
         or (encoding.name in ['date', 'timestamp'] and dbt_cdc._type_family(column.data_type) == 'integer') %}
         {% do return({'name': none}) %}
     {% endif %}
-    {#- A schema calls hexadecimal binaries and decimals with a point strings, other binaries bytes. -#}
+    {#- A schema calls hexadecimal binaries and decimals with a point strings, other binaries bytes; PostgreSQL calls
+        decimals with a point numeric. -#}
+    {% if name == 'numeric' and encoding.name == 'decimal' %}
+        {% do return({'name': none}) %}
+    {% endif %}
     {% if of_log == 'string' and (is_binary or encoding.name == 'decimal') %}
         {% do return({'name': 'binary(hex)' if is_binary else none}) %}
     {% endif %}

@@ -16,7 +16,7 @@
     {% do return({
         'int8': 'smallint', 'int16': 'smallint', 'int32': 'int', 'int64': 'bigint', 'boolean': 'boolean',
         'float': 'float', 'float32': 'float', 'double': 'double', 'float64': 'double', 'bytes': 'binary',
-    }.get(field.type, 'string')) %}
+    }.get(field.type) or dbt_cdc._spark_type(field.get('source_type') or field.type)) %}
 {% endmacro %}
 
 
@@ -26,7 +26,7 @@
     {% for name, text in fromjson(encodings or '{}').items() %}
         {% set type, _, scale = text.partition('(') %}
         {% do fields.append({
-            'field': name, 'type': type, 'name': type,
+            'field': name, 'type': type, 'name': type, 'source_type': text,
             'parameters': {'scale': scale[:-1] | int} if scale else {},
         }) %}
     {% endfor %}

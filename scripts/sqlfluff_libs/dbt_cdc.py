@@ -11,6 +11,7 @@ log_tables = _STATEMENT
 publication = _STATEMENT
 scan = _STATEMENT
 state_table = _STATEMENT
+wal2json_log = _STATEMENT
 
 
 def __getattr__(name: str) -> Text:
