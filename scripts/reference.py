@@ -49,7 +49,7 @@ STORIES = {
 }
 # The macros of each page.
 SECTIONS = {
-    "The log": ["debezium_log"],
+    "The log": ["debezium_log", "landed_files", "landed_table"],
     "Capture": ["change_table", "log_tables"],
     "Queries": [
         "get_all_changes", "get_net_changes", "changes_across", "all_changes_between",
