@@ -50,7 +50,8 @@
     {% if missing %}
         {% do dbt_cdc.raise_cdc_error(
             22901, log ~ ' lacks columns of landed events: ' ~ missing | join(', '),
-            'add them: ' ~ dbt_cdc._landing_statement('alter table ' ~ log ~ ' add columns (' ~ missing | join(', ') ~ ')')
+            'add them: ' ~ dbt_cdc._landing_statement(
+                'alter table ' ~ log ~ ' add columns (' ~ missing | join(', ') ~ ')')
             ~ ', then run again: what has landed stays, and its files are known by their names'
         ) %}
     {% endif %}

@@ -35,7 +35,8 @@
             {% set path = batch.companions.get((file.file_name, companion)) %}
             {% if not path %}
                 {% do dbt_cdc._landing_error(
-                    'file ' ~ file.file_name, 'it has no file of ' ~ companion ~ ' beside it, and others of the folder have',
+                    'file ' ~ file.file_name,
+                    'it has no file of ' ~ companion ~ ' beside it, and others of the folder have',
                     'run again when the sink has written it; keep ' ~ companion ~ ' for all topics or for none') %}
             {% endif %}
             {% do file.update({companion ~ '_path': path}) %}
@@ -65,12 +66,6 @@
     {% endif %}
     {% do return(batch.layout) %}
 {% endmacro %}
-
-
-{#- A path as all layouts read it, also below folders like partition=0, which would become columns. -#}
-{% macro _landing_source(format, folder) -%}
-    {{ format }}.{{ dbt_cdc._column(folder) }} with (recursiveFileLookup = true)
-{%- endmacro %}
 
 
 {#- A file's name is its path in the folder. `arrived_at`: a file cannot have arrived before one that has lower offsets
