@@ -41,6 +41,8 @@ STORIES = {
     "tutorial.md": "the tutorial, before it writes the files",
     "two-clients.md": "two clients",
     "two-clients.md#a-client-that-comes-back-too-late": "two clients, after the cleanup",
+    "landing.md#the-landing-model": "a folder of Kafka Connect's sink",
+    "landing.md#a-table": "a table of Spark's Kafka source",
     "instances.md#when-the-source-changes": "a table that changes",
     "debezium.md#what-waits": "a log with a waiting transaction",
     "#enable_db": "a project that has never run",
@@ -49,7 +51,9 @@ STORIES = {
 }
 # The macros of each page.
 SECTIONS = {
-    "The log": ["debezium_log", "wal2json_log", "change_table_log"],
+    "The log": [
+        "debezium_log", "wal2json_log", "change_table_log", "landed_files", "landed_table",
+    ],  # fmt: skip
     "Capture": ["change_table", "log_tables"],
     "Queries": [
         "get_all_changes", "get_net_changes", "changes_across", "all_changes_between",

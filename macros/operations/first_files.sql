@@ -41,11 +41,9 @@
 {% macro _first_files(place, nodes) %}
     {% set files, names = {}, [] %}
     {% set log_model = project_name ~ '_log' %}
-    {% if place.kind == 'folder' %}
-        {% do files.update({'models/landed_events.sql': dbt_cdc._landing_model(place.name)}) %}
-    {% else %}
-        {% do files.update({'models/landed.yml': dbt_cdc._landed_source(place)}) %}
-    {% endif %}
+    {% do files.update({'models/landed_events.sql': dbt_cdc._landing_model(place.landing)}) if place.landing %}
+    {% do files.update({'models/landed.yml': dbt_cdc._landed_source(place)})
+        if place.kind != 'folder' and not place.model %}
     {% if place.kind != 'log' %}
         {% do files.update({'models/' ~ log_model ~ '.sql': dbt_cdc._first_log_model(place, nodes)}) %}
     {% endif %}
@@ -62,8 +60,8 @@
                 ~ "{ dbt_cdc.new_changes('" ~ name ~ "') }" ~ '}'
         }) if node.config.meta.cdc.index_columns %}
     {% endfor %}
-    {% set log = 'cdc_log_source: [landed, ' ~ place.identifier ~ ']' if place.kind == 'log'
-        else 'cdc_log_model: ' ~ log_model %}
+    {% set log = 'cdc_log_source: [landed, ' ~ place.identifier ~ ']' if place.kind == 'log' and not place.model
+        else 'cdc_log_model: ' ~ (place.model if place.kind == 'log' else log_model) %}
     {% do files.update({
         'dbt_project.yml': 'vars:\n  ' ~ log ~ '\n  cdc_capture_instances:\n    - ' ~ names | join('\n    - ')
     }) %}
@@ -72,23 +70,9 @@
 
 
 {#- docs/landing.md explains it. -#}
-{% macro _landing_model(folder) -%}
+{% macro _landing_model(landing) -%}
 {{ '{{' }} config(materialized='incremental', incremental_strategy='append', file_format='delta') {{ '}}' }}
-
-select event.*, file_name
-from (
-    select
-        value as line,
-        {{ dbt_cdc._landed_event() | indent(8) }} as event,
-        _metadata.file_name as file_name
-    from text.{{ dbt_cdc._column(folder) }}
-)
--- stops at a line that was cut or has two events, and names its file; passes over an empty one
-where if((event.position is null and line <> '') or line rlike '[}]\\s*[{]\\s*"[a-z]', raise_error(concat(
-    file_name, ' has a line that is not one event: ', left(line, 200))), event is not null)
-{{ '{%' }} if is_incremental() {{ '%}' }}
-and file_name > (select coalesce(max(file_name), '') from {{ '{{ this }}' }})
-{{ '{%' }} endif {{ '%}' }}
+{{ '{{' }} dbt_cdc.{{ landing }} {{ '}}' }}
 {%- endmacro %}
 
 
@@ -115,7 +99,7 @@ sources:
 {{ '{{' }} config(materialized='incremental', incremental_strategy='append', file_format='delta') {{ '}}' }}
 
 {{ '{{' }} dbt_cdc.debezium_log(
-    {{ "ref('landed_events')" if place.kind == 'folder' else "source('landed', " ~ tojson(place.identifier) ~ ')' }},
+    {{ "ref('landed_events')" if place.landing else place.reference }},
     {%- if types %}
     types={
         {%- for table, columns in types.items() %}

@@ -1,6 +1,7 @@
 {#- What init reads: where something has landed, which tables are in it, what columns they have. -#}
 
-{#- {kind: folder, events or log; name; relation}. -#}
+{#- {kind: folder, stream (a table of topic, partition and offset), events or log; name; relation; landing: the call
+    that lands it, of a folder or stream; reference: of a table}. -#}
 {% macro _landed_place(landed) %}
     {% if not landed or landed is not string %}
         {% do dbt_cdc.raise_cdc_error(
@@ -11,10 +12,16 @@
         {% do return(dbt_cdc._landed_table(landed)) %}
     {% endif %}
     {% set folder = landed.rstrip('/') or '/' %}
-    {% do dbt_cdc._check_landed_lines(folder) %}
-    {% set relation = '(select event.* from (select ' ~ dbt_cdc._landed_event() ~ ' as event from text.'
-        ~ dbt_cdc._column(folder) ~ ') where event is not null)' %}
-    {% do return({'kind': 'folder', 'name': folder, 'relation': relation}) %}
+    {% set batch = dbt_cdc._landing_of_folder(folder) %}
+    {% if not batch.files %}
+        {% do dbt_cdc.raise_cdc_error(22931, folder ~ ' has no file', 'let the sink write its files there first') %}
+    {% endif %}
+    {% do dbt_cdc._log_line('found ' ~ batch.events ~ ' events in ' ~ batch.files[0].files
+        ~ (' file' if batch.files[0].files == 1 else ' files') ~ ', layout ' ~ batch.layout) %}
+    {% do return({
+        'kind': 'folder', 'name': folder, 'relation': '(' ~ dbt_cdc._landing_events(batch) ~ ')',
+        'landing': "landed_files('" ~ folder.replace('\\', '\\\\').replace("'", "\\'") ~ "')",
+    }) %}
 {% endmacro %}
 
 
@@ -28,44 +35,47 @@
         ) %}
     {% endif %}
     {% set columns = adapter.get_columns_in_relation(relation) | map(attribute='name') | map('lower') | list %}
-    {% set events, log = ['position', 'topic', 'key', 'value', 'headers'], ['lsn', 'tran_id', 'operation', 'record_time',
-        'source_schema', 'source_name', 'before_image', 'after_image', 'ddl_command', 'command_id'] %}
-    {% for kind, needed in {'events': events, 'log': log}.items() if needed | reject('in', columns) | list == [] %}
-        {% do return({
+    {% set log = ['lsn', 'tran_id', 'operation', 'record_time', 'source_schema', 'source_name', 'before_image',
+        'after_image', 'ddl_command', 'command_id'] %}
+    {% set stream = ['topic', 'partition', 'offset', 'key', 'value'] %}
+    {% set kinds = {'events': ['position', 'topic', 'key', 'value', 'headers'], 'stream': stream, 'log': log} %}
+    {% for kind, needed in kinds.items() if needed | reject('in', columns) | list == [] %}
+        {% set node = dbt_cdc._model_of(relation) %}
+        {% set place = {
             'kind': kind, 'name': parts | join('.'), 'schema': relation.schema, 'identifier': relation.identifier,
-            'relation': relation,
-        }) %}
+            'relation': relation, 'model': node,
+            'reference': "ref('" ~ node ~ "')" if node else "source('landed', " ~ tojson(relation.identifier) ~ ')',
+        } %}
+        {% do place.update(dbt_cdc._landing_of_table(relation, place.reference)) if kind == 'stream' %}
+        {% do return(place) %}
     {% endfor %}
     {% do dbt_cdc.raise_cdc_error(
         22963, 'table ' ~ parts | join('.') ~ ' has the columns ' ~ columns | join(', '),
-        'landed events have ' ~ events | join(', ') ~ '; a log has ' ~ log | join(', ')
+        'landed events have ' ~ kinds.events | join(', ') ~ ', or ' ~ stream | join(', ')
+        ~ '; a log has ' ~ log | join(', ')
     ) %}
 {% endmacro %}
 
 
-{#- An event out of a line of a file. -#}
-{% macro _landed_event() -%}
-from_json(
-    value, 'position bigint, topic string, key string, value string, headers string'
-)
-{%- endmacro %}
-
-
-{#- Each line is an event with its position, and its value a text. -#}
-{% macro _check_landed_lines(folder) %}
-    {% set wrong = dbt_cdc._fetch(
-        'select left(value, 200) as line, _metadata.file_name as file_name from text.' ~ dbt_cdc._column(folder)
-        ~ ' where '
-        ~ dbt_cdc._landed_event() ~ ".position is null and value <> '' or value rlike "
-        ~ dbt_cdc._literal('[{,]\\s*"(key|value|headers)"\\s*:\\s*[{\\[]') ~ ' limit 1'
-    ) %}
-    {% for row in wrong %}
-        {% do dbt_cdc.raise_cdc_error(
-            22859, 'a line in ' ~ folder ~ '/' ~ row.file_name
-            ~ ' is no event with a position, and key, value and headers as texts: ' ~ row.line,
-            dbt_cdc._page('landing.md') ~ ' (Landing the events) shows how a line is to be'
-        ) %}
+{#- The model of this project that writes a table, so that its run comes before the log's; none where there is none. -#}
+{% macro _model_of(relation) %}
+    {% for node in graph.nodes.values() if node.resource_type == 'model' and node.package_name == project_name
+        and node.schema == relation.schema and (node.alias or node.name) | lower == relation.identifier | lower %}
+        {% do return(node.name) %}
     {% endfor %}
+    {% do return(none) %}
+{% endmacro %}
+
+
+{#- What a first look needs of a table of topic, partition and offset. -#}
+{% macro _landing_of_table(relation, reference) %}
+    {% set columns = dbt_cdc._landing_source_columns(relation, {}, 'table ' ~ relation) %}
+    {% set rows = dbt_cdc._landing_table_rows({'columns': columns, 'relation': relation}) %}
+    {% do return({
+        'relation': '(with ' ~ rows ~ ' select row_number() over (order by topic, partition, offset) as position, '
+            ~ 'topic, key, value, headers from rows)',
+        'landing': 'landed_table(' ~ reference ~ ')',
+    }) %}
 {% endmacro %}
 
 

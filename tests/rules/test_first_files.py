@@ -24,7 +24,7 @@ def test_the_key_of_an_event(shop: Shop) -> None:
 
 def test_the_landing_model_is_that_of_the_page(shop: Shop) -> None:
     page = (PACKAGE / "docs" / "landing.md").read_text(encoding="utf-8")
-    (model,) = shop.values(("_landing_model", "/landing/shop"))
+    (model,) = shop.values(("_landing_model", "landed_files('/landing/shop')"))
     assert f"-- models/landed_events.sql\n{model}\n```" in page
 
 

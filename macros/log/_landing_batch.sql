@@ -1,0 +1,120 @@
+{#- What landed_files and landed_table share: what has landed by now, and how a batch is appended to it once. -#}
+
+{#- `log` is the table of what has landed, `last_position` its last one; `is_looking` whether rows are wanted. -#}
+{% macro _landing_batch(name, holes, late) %}
+    {% set is_looking = execute and not flags.EMPTY and not dbt_cdc._is_unit_test() %}
+    {% set batch = {
+        'name': name, 'holes': holes, 'late': late, 'is_looking': is_looking, 'log': none, 'last_position': 0,
+        'copies': 0, 'changed': [],
+    } %}
+    {% do dbt_cdc._landing_check_model(name) if execute %}
+    {% if is_looking and is_incremental() %}
+        {% do dbt_cdc._landing_check_table(this) %}
+        {% do batch.update(log=this, last_position=dbt_cdc._fetch(
+            'select coalesce(max(position), 0) as position from ' ~ this)[0].position | int) %}
+    {% endif %}
+    {% do return(batch) %}
+{% endmacro %}
+
+
+{% macro _landing_check_arguments(name, holes, late) %}
+    {% for argument, given, valid in [
+        ('holes', holes, ['tell', 'refuse', 'pass']), ('late', late, ['refuse', 'take'])
+    ] if given not in valid %}
+        {% do dbt_cdc.raise_cdc_error(
+            22963, name ~ ': ' ~ argument ~ " is '" ~ given ~ "'", 'give one of ' ~ valid | join(', ')
+        ) %}
+    {% endfor %}
+{% endmacro %}
+
+
+{#- The statement names what it reads: a view would not see what lands later. -#}
+{% macro _landing_check_model(name) %}
+    {% if config.get('materialized') in ['view', 'ephemeral', 'materialized_view'] %}
+        {% do dbt_cdc.raise_cdc_error(
+            22963, name ~ ': ' ~ model.name ~ ' is materialized as ' ~ config.get('materialized'),
+            "make it a table that goes on: config(materialized='incremental', incremental_strategy='append', "
+            ~ "file_format='delta')"
+        ) %}
+    {% endif %}
+{% endmacro %}
+
+
+{#- A landing model of one's own, that landed_files takes over, lacks columns. -#}
+{% macro _landing_check_table(log) %}
+    {% set columns = adapter.get_columns_in_relation(log) | map(attribute='name') | map('lower') | list %}
+    {% set missing = [] %}
+    {% for name, data_type in dbt_cdc._landing_columns().items() if name not in columns %}
+        {% do missing.append(name ~ ' ' ~ data_type) %}
+    {% endfor %}
+    {% if missing %}
+        {% do dbt_cdc.raise_cdc_error(
+            22901, log ~ ' lacks columns of landed events: ' ~ missing | join(', '),
+            'add them: ' ~ dbt_cdc._landing_statement(
+                'alter table ' ~ log ~ ' add columns (' ~ missing | join(', ') ~ ')')
+            ~ ', then run again: what has landed stays, and its files are known by their names'
+        ) %}
+    {% endif %}
+{% endmacro %}
+
+
+{% macro _landing_columns() %}
+    {% do return({
+        'position': 'bigint', 'topic': 'string', 'partition': 'int', 'offset': 'bigint', 'key': 'string',
+        'value': 'string', 'headers': 'string', 'timestamp': 'timestamp', 'file_name': 'string',
+        'file_line': 'bigint', 'file_size': 'bigint', 'file_modified_at': 'timestamp',
+    }) %}
+{% endmacro %}
+
+
+{% macro _landing_nothing() -%}
+-- nothing is new
+select
+    {%- for name, data_type in dbt_cdc._landing_columns().items() %}
+    cast(null as {{ data_type }}) as {{ name }}{{ ',' if not loop.last }}
+    {%- endfor %}
+where false
+{%- endmacro %}
+
+
+{#- The end of a batch's statement: it appends nothing where another run has moved the table since. -#}
+{% macro _landing_guard(batch) -%}
+    {%- if batch.log %}
+-- Delta checks an append that reads its target: of two runs at the same time one appends
+where not exists (select 1 from {{ batch.log }} where position > {{ batch.last_position }})
+    {%- endif %}
+{%- endmacro %}
+
+
+{% macro _landing_error(place, problem, advice) %}
+    {% do dbt_cdc.raise_cdc_error(22859, 'bad log record of ' ~ place ~ ': ' ~ problem,
+        advice ~ '; nothing of this batch has landed') %}
+{% endmacro %}
+
+
+{#- A command to mend what has landed with. -#}
+{% macro _landing_statement(sql) %}
+    {% do return('dbt run-operation run_statement --args "statement: ' ~ sql ~ '"') %}
+{% endmacro %}
+
+
+{#- Offsets that did not land: compaction, transactions and filters of the sink leave holes, and so does a file that is
+    lost or late. debezium_log finds by itself which events lack; it is told here which offsets. -#}
+{% macro _landing_tell_holes(batch, holes) %}
+    {% set texts = holes[:5] %}
+    {% set text = holes | length ~ (' hole' if holes | length == 1 else ' holes') ~ ' in the offsets: '
+        ~ texts | join('; ') ~ ('; ...' if holes | length > 5) %}
+    {% if holes and batch.holes == 'refuse' %}
+        {% do dbt_cdc._landing_error(batch.place, text,
+            "land what is missing and run again; where nothing is, as in a compacted topic, give holes='tell'") %}
+    {% elif holes and batch.holes == 'tell' and dbt_cdc._is_building() %}
+        {% do dbt_cdc._log_line(model.name ~ ': ' ~ text
+            ~ "; compaction, transactions and a sink that leaves out tombstones make holes, and so do lost files") %}
+    {% endif %}
+{% endmacro %}
+
+
+{% macro _landing_hole(topic, partition, first, last) %}
+    {% do return(topic ~ ' partition ' ~ partition ~ ', '
+        ~ ('offset ' ~ first if first == last else 'offsets ' ~ first ~ ' to ' ~ last)) %}
+{% endmacro %}

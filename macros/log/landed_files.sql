@@ -1,0 +1,79 @@
+{#- The events out of a folder of files, as sinks write them: the body of an incremental (append) Delta model that
+    debezium_log reads. Which files are new, and whether anything is wrong with them, is looked at before the
+    statement is made; so the statement names its files, and each of them has its positions. `_log.yml` tells the
+    arguments, docs/landing.md the layouts and faults. -#}
+{% macro landed_files(folder, layout='auto', holes='tell', late='refuse', files_per_run=10000) -%}
+    {%- do dbt_cdc._landing_check_arguments('landed_files', holes, late) -%}
+    {%- do dbt_cdc._landing_check_files_arguments(folder, layout, files_per_run) -%}
+    {%- set batch = dbt_cdc._landing_batch('landed_files', holes, late) -%}
+    {%- do batch.update(folder=folder.rstrip('/') or '/', layout=layout, files=[]) -%}
+    {%- do dbt_cdc._landing_find_files(batch, files_per_run) if batch.is_looking -%}
+    {%- do dbt_cdc._landing_check_changed(batch) if batch.changed -%}
+    {%- do dbt_cdc._landing_look(batch) if batch.files -%}
+    {%- if batch.files -%}
+{{ dbt_cdc._landing_events(batch) }}
+{{- dbt_cdc._landing_guard(batch) }}
+    {%- else -%}
+{{ dbt_cdc._landing_nothing() }}
+    {%- endif %}
+{%- endmacro %}
+
+
+{#- All files of a folder, as a first batch has them. -#}
+{% macro _landing_of_folder(folder) %}
+    {% set batch = {
+        'name': 'landed_files', 'holes': 'pass', 'late': 'take', 'log': none, 'last_position': 0, 'copies': 0,
+        'changed': [], 'folder': folder, 'layout': 'auto', 'files': [],
+    } %}
+    {% do dbt_cdc._landing_find_files(batch, 10000) %}
+    {% do dbt_cdc._landing_look(batch) if batch.files %}
+    {% do return(batch) %}
+{% endmacro %}
+
+
+{#- The rows of the files that the batch lands. -#}
+{% macro _landing_events(batch) -%}
+with {{ dbt_cdc._landing_rows(batch) }},
+
+events as (
+    select
+        {{ 'rows.position' if batch.layout == 'events' else 'files.first_position + rows.file_line - 1' }} as position,
+        rows.topic,
+        rows.partition,
+        rows.offset,
+        {{ dbt_cdc._landing_unchanged(batch) | indent(8) }} as key,
+        rows.value,
+        rows.headers,
+        rows.timestamp,
+        files.file_name,
+        rows.file_line,
+        files.file_size,
+        files.file_modified_at
+    from rows
+    inner join files on rows.file_path = files.file_path
+)
+
+select *
+from {{ dbt_cdc._landing_without_copies(batch) | indent(4) if batch.copies else 'events' }}
+{%- endmacro %}
+
+
+{% macro _landing_check_files_arguments(folder, layout, files_per_run) %}
+    {% if folder is not string or not folder | trim %}
+        {% do dbt_cdc.raise_cdc_error(
+            22963, "landed_files: folder is '" ~ folder ~ "'",
+            "name the folder as Spark finds it, e.g. 's3a://bucket/topics' or '/landing/shop'"
+        ) %}
+    {% endif %}
+    {% set layouts = ['auto', 'kafka_connect', 'kafka_records', 'events', 'parquet'] %}
+    {% if layout not in layouts %}
+        {% do dbt_cdc.raise_cdc_error(
+            22963, "landed_files: layout is '" ~ layout ~ "'", 'give one of ' ~ layouts | join(', ')
+        ) %}
+    {% endif %}
+    {% if files_per_run is not integer or files_per_run < 1 %}
+        {% do dbt_cdc.raise_cdc_error(
+            22963, "landed_files: files_per_run is '" ~ files_per_run ~ "'", 'give a number of files, 1 or more'
+        ) %}
+    {% endif %}
+{% endmacro %}

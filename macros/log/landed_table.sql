@@ -1,0 +1,141 @@
+{#- The events out of a table with topic, partition and offset, as Structured Streaming, a Kafka read or an ingestion
+    tool writes it: the body of an incremental (append) Delta model that debezium_log reads. `_log.yml` tells the
+    arguments. -#}
+{% macro landed_table(relation, columns=none, holes='tell', late='refuse') -%}
+    {%- do dbt_cdc._landing_check_arguments('landed_table', holes, late) -%}
+    {%- set batch = dbt_cdc._landing_batch('landed_table', holes, late) -%}
+    {%- do batch.update(relation=relation, place='table ' ~ relation, layout='table', lanes=[]) -%}
+    {%- if batch.is_looking -%}
+        {%- do batch.update(columns=dbt_cdc._landing_source_columns(relation, columns or {}, batch.place)) -%}
+        {%- do dbt_cdc._landing_look_at_table(batch) -%}
+    {%- endif -%}
+    {%- if batch.lanes or batch.late_rows -%}
+with {{ dbt_cdc._landing_table_rows(batch) }},
+
+lanes as (
+    select
+        topic,
+        cast(partition as int) as partition,
+        cast(landed_mark as bigint) as landed_mark,
+        cast(last_mark as bigint) as last_mark
+    from values
+        {%- for lane in batch.lanes %}
+        ({{ dbt_cdc._literal(lane.mark_topic) }}, {{ lane.mark_partition }}, {# -#}
+        {{ -1 if lane.landed_mark is none else lane.landed_mark }}, {{ lane.last_mark }}){{ ',' if not loop.last }}
+        {%- endfor %}
+        as lanes (topic, partition, landed_mark, last_mark)
+),
+
+-- an offset cannot have arrived before a lower one of its partition
+arrived as (
+    select
+        rows.*,
+        max(rows.timestamp) over by_offset as arrived_at,
+        lag(rows.offset) over by_offset as previous_offset
+    from rows
+    inner join lanes on rows.topic = lanes.topic and rows.partition = lanes.partition
+    where
+        rows.offset <= lanes.last_mark
+        {%- if batch.late_rows %}
+        and (rows.offset > lanes.landed_mark or not exists (
+            select 1 from {{ batch.log }} as landed
+            where
+                landed.topic = rows.topic
+                and landed.partition = rows.partition
+                and landed.offset = rows.offset
+        ))
+        {%- else %}
+        and rows.offset > lanes.landed_mark
+        {%- endif %}
+    window by_offset as (partition by rows.topic, rows.partition order by rows.offset)
+)
+
+select
+    {{ batch.last_position }} + row_number() over (order by arrived_at, topic, partition, offset) as position,
+    topic,
+    partition,
+    offset,
+    key,
+    value,
+    headers,
+    timestamp,
+    cast(null as string) as file_name,
+    cast(null as bigint) as file_line,
+    cast(null as bigint) as file_size,
+    cast(null as timestamp) as file_modified_at
+from arrived
+where not previous_offset <=> offset
+{{- dbt_cdc._landing_guard(batch) | replace('\nwhere not exists', '\nand not exists') }}
+    {%- else -%}
+{{ dbt_cdc._landing_nothing() }}
+    {%- endif %}
+{%- endmacro %}
+
+
+{#- Looks at what the table has of each partition, above and below what has landed. -#}
+{% macro _landing_look_at_table(batch) %}
+    {% set groups, below = [], [] %}
+    {% for group in dbt_cdc._fetch(dbt_cdc._landing_table_groups(batch)) %}
+        {% if group.mark_topic is none or group.mark_partition is none or group.unplaced %}
+            {% do dbt_cdc._landing_error(batch.place, 'rows of it have no topic, no partition or no offset',
+                'look at them: select * from ' ~ batch.relation ~ ' where topic is null or partition is null or '
+                ~ 'offset is null') %}
+        {% endif %}
+        {% do groups.append(group) if group.events %}
+        {% do below.append(group) if group.rows_below > (group.landed_rows or 0) %}
+    {% endfor %}
+    {% do batch.update(lanes=groups) %}
+    {% if below %}
+        {% do dbt_cdc._landing_check_copies(batch, below | map(attribute='first_below') | min) %}
+        {% if batch.late == 'take' and batch.copies %}
+            {% do batch.update(late_rows=true, lanes=dbt_cdc._landing_all_lanes(groups, below)) %}
+        {% endif %}
+    {% endif %}
+    {% do dbt_cdc._landing_check_groups(batch, groups) %}
+{% endmacro %}
+
+
+{% macro _landing_all_lanes(groups, below) %}
+    {% set lanes = groups | list %}
+    {% for group in below if group not in groups %}
+        {% do lanes.append(dict(group, last_mark=group.landed_mark)) %}
+    {% endfor %}
+    {% do return(lanes) %}
+{% endmacro %}
+
+
+{% macro _landing_table_groups(batch) -%}
+with {{ dbt_cdc._landing_table_rows(batch) }},
+
+marks as (
+    {{ dbt_cdc._landing_marks(batch) | indent(4) }}
+),
+
+news as (
+    select
+        mark_topic,
+        mark_partition,
+        mark,
+        landed_mark,
+        landed_rows,
+        coalesce(mark > landed_mark, true) as is_new
+    from rows
+    left join marks on mark_topic <=> landed_topic and mark_partition <=> landed_partition
+)
+
+select
+    mark_topic,
+    mark_partition,
+    count_if(mark is null) as unplaced,
+    count_if(is_new) as events,
+    count(distinct if(is_new, mark, null)) as places,
+    min(if(is_new, mark, null)) as first_mark,
+    max(if(is_new, mark, null)) as last_mark,
+    count_if(not is_new) as rows_below,
+    min(if(is_new, null, mark)) as first_below,
+    max(landed_mark) as landed_mark,
+    max(landed_rows) as landed_rows
+from news
+group by mark_topic, mark_partition
+order by mark_topic, mark_partition
+{%- endmacro %}
