@@ -52,8 +52,9 @@ STORIES = {
 # The macros of each page.
 SECTIONS = {
     "The log": [
-        "debezium_log", "wal2json_log", "change_table_log", "landed_files", "landed_table",
-    ],  # fmt: skip
+        "debezium_log", "wal2json_log", "change_table_log", "unflattened_events",
+        "landed_files", "landed_table",
+    ],
     "Capture": ["change_table", "log_tables"],
     "Queries": [
         "get_all_changes", "get_net_changes", "changes_across", "all_changes_between",

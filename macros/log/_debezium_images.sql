@@ -24,7 +24,7 @@ not (contains(value, coalesce(before, '')) and contains(value, coalesce(after, '
 and exists(
     regexp_extract_all(value, '[:,\\[]\\s*-?((?=[0-9]*[.])[0-9.]{17,}(?:[eE][-+]?[0-9]+)?)', 1),
     number -> not contains(concat_ws(' ', before, after), number) and (
-        length(number) > 30
+        length(number) > 30 or number rlike '[.][0-9]{19}'
         or not try_cast(number as decimal(38, 18))
         <=> try_cast(try_cast(number as double) as decimal(38, 18))
     )

@@ -74,7 +74,8 @@ sequences as (
             select xid, previous_end, wal, position, number from numbered
             union all
             select xid, previous_end, wal, position, null from landed_events
-            where has_sequence and not is_untold and kind <> 'r'
+            -- before the first commit of a slot a message tells none
+            where has_sequence and not is_untold and kind <> 'r' and not (previous_end is null and xid = '')
         )
         group by xid, previous_end
     )

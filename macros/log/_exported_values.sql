@@ -3,7 +3,7 @@
 {#- The types of a relation's columns by name, or an error that says which are missing. -#}
 {% macro _exported_types(relation, names) %}
     {% set types = {} %}
-    {% for column in (adapter.get_columns_in_relation(relation) if execute else []) %}
+    {% for column in dbt_cdc._exported_described(relation) %}
         {% do types.update({column.name | lower: column.dtype | lower}) %}
     {% endfor %}
     {% set missing = names | reject('in', types) | list %}
@@ -17,6 +17,12 @@
 {% endmacro %}
 
 
+{#- Its columns; with --empty a relation is a query of no rows. -#}
+{% macro _exported_described(relation) %}
+    {% do return(adapter.get_columns_in_relation(relation.replace(limit=none)) if execute else []) %}
+{% endmacro %}
+
+
 {% macro _exported_has(relation, name) %}
     {% do return(name in dbt_cdc._exported_types(relation, [])) %}
 {% endmacro %}
@@ -26,7 +32,7 @@
 {% macro _exported_columns(relation) %}
     {% do dbt_cdc._exported_types(relation, ['__$start_lsn', '__$seqval', '__$operation', '__$update_mask']) %}
     {% set captured = [] %}
-    {% for column in (adapter.get_columns_in_relation(relation) if execute else []) %}
+    {% for column in dbt_cdc._exported_described(relation) %}
         {% do captured.append(column) if not column.name.startswith('__$') %}
     {% endfor %}
     {% do return(captured) %}
@@ -36,7 +42,14 @@
 {#- An LSN: 10 bytes, or their hexadecimal digits with or without 0x or colons, or base64. -#}
 {% macro _exported_lsn(name, relation) -%}
     {%- if dbt_cdc._exported_types(relation, []).get(name | replace('`', '')) == 'binary' -%}
-concat('0x', hex({{ name }}))
+case
+    when {{ name }} is null then null
+    when octet_length({{ name }}) = 10 then concat('0x', hex({{ name }}))
+    else {{ dbt_cdc._raise_bad_record(
+        dbt_cdc._literal(relation | string),
+        "concat('" ~ name | replace('`', '') ~ " has the bytes ', hex(" ~ name ~ "))",
+        'export LSNs with their ten bytes') | indent(4) }}
+end
     {%- else -%}
 case
     when {{ name }} is null then null
@@ -74,7 +87,8 @@ hex({{ name }})
 {%- else -%}
 case
     when {{ name }} rlike '^0[xX]' then upper(substr({{ name }}, 3))
-    when {{ name }} rlike '^[0-9A-Fa-f]{ {{- digits -}} }\\z' then upper({{ name }})
+    when {{ name }} rlike '^([0-9A-Fa-f]{2})+\\z' and (length({{ name }}) = {{ digits }} or length({{ name }}) % 4 <> 0)
+        then upper({{ name }})
     else hex(unbase64({{ name }}))
 end
 {%- endif -%}
@@ -92,11 +106,49 @@ end
 {#- The value before: of an update that does not change it, that of its second row. -#}
 {% macro _exported_before(column, ordinal) -%}
 {%- set name = dbt_cdc._column(column.name) -%}
-{%- if dbt_cdc._type_family(column.dtype) in ['string', 'binary'] -%}
-coalesce(before.{{ name }}, if({# -#}
-    array_contains(operations, 3) and cast(conv(substr(mask, -{{ 1 + ordinal // 4 }}, 1), 16, 10) as int) & {# -#}
-    {{ 2 ** (ordinal % 4) }} = 0, after.{{ name }}, null))
+{%- if dbt_cdc._exported_is_large(column) -%}
+coalesce(before.{{ name }}, if(array_contains(operations, 3) and {{ dbt_cdc._exported_bit(ordinal) }} = 0, {# -#}
+after.{{ name }}, null))
 {%- else -%}
 before.{{ name }}
 {%- endif -%}
+{%- endmacro %}
+
+
+{#- Of what may be a (max), text or image column nothing tells that it is none. -#}
+{% macro _exported_is_large(column) %}
+    {% do return(dbt_cdc._type_family(column.dtype) in ['string', 'binary']) %}
+{% endmacro %}
+
+
+{% macro _exported_has_large(columns) %}
+    {% for column in columns if dbt_cdc._exported_is_large(column) %}
+        {% do return(true) %}
+    {% endfor %}
+    {% do return(false) %}
+{% endmacro %}
+
+
+{#- The bits of all captured columns, which inserts and deletes have. -#}
+{% macro _exported_full_mask(columns) %}
+    {% do return("'" ~ ('%0' ~ 2 * ((columns + 7) // 8) ~ 'X') | format(2 ** columns - 1) ~ "'") %}
+{% endmacro %}
+
+
+{#- The members of a before image that nothing tells: SQL Server leaves text, ntext and image out of the first row of an
+    update; where the second one is NULL as well and the mask says that it changed, there was a value. -#}
+{% macro _exported_cleared(columns) -%}
+filter(array(
+    {%- for column in columns if dbt_cdc._exported_is_large(column) %}
+    if({{ dbt_cdc._exported_bit(columns.index(column)) }} = 1 and {# -#}
+    coalesce(before.{{ dbt_cdc._column(column.name) }}, after.{{ dbt_cdc._column(column.name) }}) is null, {# -#}
+    {{ dbt_cdc._literal(tojson(column.name) ~ ':null') }}, null){{ ',' if not loop.last }}
+    {%- endfor %}
+), member -> array_contains(operations, 3) and member is not null)
+{%- endmacro %}
+
+
+{#- The bit of a column in the mask. -#}
+{% macro _exported_bit(ordinal) -%}
+cast(conv(substr(mask, -{{ 1 + ordinal // 4 }}, 1), 16, 10) as int) div {{ 2 ** (ordinal % 4) }} % 2
 {%- endmacro %}

@@ -1,5 +1,5 @@
-{#- The canonical log out of SQL Server's own change tables, as they are exported: the body of a model, materialised as
-    view, table or incremental (append). `__$start_lsn` is the LSN of the COMMIT, `__$seqval` that of the change.
+{#- The canonical log out of SQL Server's own change tables, as they are exported: the body of an incremental (append)
+    model. `__$start_lsn` is the LSN of the COMMIT, `__$seqval` that of the change.
     `_log.yml` tells the arguments. -#}
 {% macro change_table_log(tables, lsn_time_mapping, time_zone='UTC') -%}
     {%- do dbt_cdc._change_table_log_check(tables) -%}
@@ -21,6 +21,14 @@ where not exists (select 1 from {{ this }} where lsn > '{{ last_lsn }}' and oper
 
 
 {% macro _change_table_log_check(tables) %}
+    {#- a view would show changes that come late at a commit that was captured, and no scan would see them -#}
+    {% if execute and config.get('materialized') != 'incremental' %}
+        {% do dbt_cdc.raise_cdc_error(
+            22963, 'change_table_log: ' ~ model.name ~ ' is materialized as ' ~ config.get('materialized'),
+            "make it a table that goes on: config(materialized='incremental', incremental_strategy='append', "
+            ~ "file_format='delta')"
+        ) %}
+    {% endif %}
     {% if tables is not mapping or not tables %}
         {% do dbt_cdc.raise_cdc_error(
             22963, "change_table_log: tables is '" ~ tables ~ "'",
@@ -64,8 +72,7 @@ commits as (
         select
             {{ dbt_cdc._exported_lsn('start_lsn', relation=lsn_time_mapping) | indent(12) }} as commit_lsn,
             {{ dbt_cdc._exported_bytes('tran_id', types.tran_id) | indent(12) }} as tran_id,
-            {{ dbt_cdc._exported_lsn('tran_begin_lsn', relation=lsn_time_mapping) | indent(12) }}
-                as begin_lsn,
+            {{ dbt_cdc._exported_lsn('tran_begin_lsn', relation=lsn_time_mapping) | indent(12) }} as begin_lsn,
             {{ dbt_cdc._exported_time('tran_begin_time', time_zone) }} as begin_time,
             {{ dbt_cdc._exported_time('tran_end_time', time_zone) }} as commit_time
         from {{ lsn_time_mapping }}
@@ -91,12 +98,18 @@ changes as (
         command_id,
         operations,
         copies,
+        mask,
+        {{ dbt_cdc._exported_full_mask(names | length) }} as full_mask,
+        {%- set has_large = dbt_cdc._exported_has_large(captured) %}
+        {{ 'aggregate(' ~ dbt_cdc._indent(dbt_cdc._exported_cleared(captured), 8) ~ ', ' if has_large -}}
         to_json(named_struct(
             {%- for column in captured %}
             {{ dbt_cdc._literal(column.name) }}, {{ dbt_cdc._exported_before(column, loop.index0) }}
             {{- ',' if not loop.last }}
             {%- endfor %}
-        ), map('ignoreNullFields', 'false')) as before_image,
+        ), map('ignoreNullFields', 'false'))
+        {{- ", (text, member) -> replace(replace(text, concat(',', member), ''), concat(member, ','), ''))"
+            if has_large }} as before_image,
         to_json(after, map('ignoreNullFields', 'false')) as after_image
     from (
         select
@@ -159,6 +172,12 @@ checked as (
             when copies > 1 then {{ dbt_cdc._raise_bad_record(
                 place, "concat(cast(copies as string), ' rows of it differ')",
                 'export the change table anew: its rows never change') | indent(16) }}
+            when not operations = array(3, 4) and not mask <=> full_mask then {{ dbt_cdc._raise_bad_record(
+                place,
+                "concat('its __$update_mask is ', coalesce(mask, 'NULL'), ', and that of the captured columns of the "
+                ~ "export is ', full_mask)",
+                'export all captured columns, no others, in the order of the change table'
+            ) | indent(16) }}
             when operations = array(1) then 'DELETE'
             when operations = array(2) then 'INSERT'
             when operations in (array(3, 4), array(1, 2)) then 'UPDATE'
@@ -226,7 +245,7 @@ records as (
         null,
         null,
         to_json(named_struct(
-            'begin_lsn', least(begin_lsn, first_lsn, commit_lsn),
+            'begin_lsn', if(first_lsn is null, commit_lsn, least(begin_lsn, first_lsn)),
             'begin_time', cast(begin_time as string),
             'records', coalesce(changes, 0) + 1 + coalesce(cast(begin_lsn < first_lsn as int), 0),
             'inserted', coalesce(inserted, array()),
@@ -267,7 +286,7 @@ records as (
 
 
 {#- Changes behind the last commit of lsn_time_mapping wait; those up to there without a commit are unknown; late are
-    those at commits of the last day that the log has without them. -#}
+    those at a commit that the log has without them, but for commits that began before the log does. -#}
 {% macro _exported_rows_apart(tables, lsn_time_mapping, log, last_lsn) -%}
 with commits as (
     select distinct {{ dbt_cdc._exported_lsn('start_lsn', relation=lsn_time_mapping) | indent(4) }} as commit_lsn
@@ -290,14 +309,12 @@ changes as (
 )
 {%- if last_lsn != dbt_cdc._zero_lsn() %},
 
-last_day as (
-    select min(lsn) as first_commit
+whole_commits as (
+    select lsn as commit_lsn
     from {{ log }}
     where
         operation = 'COMMIT'
-        and record_time >= (
-            select max(record_time) - interval '1' day from {{ log }} where operation = 'COMMIT'
-        )
+        and get_json_object(`transaction`, '$.begin_lsn') >= (select min(lsn) from {{ log }})
 ),
 
 logged as (
@@ -328,9 +345,9 @@ from (
         changes.*,
         'late' as fate
     from changes
-    cross join last_day
+    left semi join whole_commits on changes.commit_lsn = whole_commits.commit_lsn
     left anti join logged on changes.source_table = logged.source_table and changes.seqval = logged.seqval
-    where changes.commit_lsn <= '{{ last_lsn }}' and changes.commit_lsn >= first_commit
+    where changes.commit_lsn <= '{{ last_lsn }}'
     {%- endif %}
 )
 group by fate

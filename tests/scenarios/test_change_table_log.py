@@ -312,3 +312,56 @@ def test_what_is_no_lsn_or_no_change_table(notes: Exported) -> None:
     notes.sql("create or replace table {schema}_cdc.dbo_notes_CT (id int, text string) using delta")
     result = notes.run()
     assert "lacks __$start_lsn, __$seqval, __$operation, __$update_mask" in result.output
+
+
+def test_a_value_that_the_first_row_of_an_update_never_has(notes: Exported) -> None:
+    """SQL Server leaves text, ntext and image out of it: what was cleared is an error, not a change
+    of nothing."""
+    begin(notes)
+    change(notes, 50, 40, 2, 1, "a")
+    change(notes, 60, 55, 3, 1, None, "02")
+    change(notes, 60, 55, 4, 1, None, "02")
+    commit(notes, 50)
+    commit(notes, 60, None, 1)
+    result = notes.run()
+    assert "CDC 22859" in result.output
+    assert "column text" in result.output
+
+
+def test_columns_that_the_export_leaves_out(notes: Exported) -> None:
+    begin(notes)
+    change(notes, 50, 40, 2, 1, "a", "0F")
+    commit(notes, 50)
+    assert "its __$update_mask is 0F, and that of the captured columns" in notes.run().output
+
+
+def test_a_transaction_of_other_tables_that_began_earlier(notes: Exported) -> None:
+    """Its beginning is no record of the log."""
+    begin(notes)
+    change(notes, 50, 45, 2, 1, "a")
+    commit(notes, 50, 40)
+    assert notes.run().success
+    commit(notes, 90, 30, 1)
+    assert notes.run().success
+    assert notes.run("--empty").success
+
+
+def test_a_log_that_was_shortened(notes: Exported) -> None:
+    """Changes of commits whose records are gone are not taken for late ones."""
+    begin(notes)
+    change(notes, 50, 40, 2, 1, "a")
+    commit(notes, 50)
+    assert notes.run().success
+    notes.sql(f"delete from {{schema}}.shop_log where lsn < '0x{lsn(50)}'")
+    change(notes, 90, 80, 2, 2, "b")
+    commit(notes, 90, None, 1)
+    result = notes.run()
+    assert result.success, result.output
+    assert [row[0] for row in rows(notes)] == [50, 90]
+
+
+def test_a_view_would_lose_what_comes_late(notes: Exported) -> None:
+    model = log_model({"dbo.notes": "dbo_notes_CT"}).replace("'incremental'", "'view'")
+    notes.project.write("models/seen_log.sql", model)
+    result = notes.run("--select", "seen_log")
+    assert "seen_log is materialized as view" in result.output

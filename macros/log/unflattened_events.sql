@@ -1,0 +1,173 @@
+{#- Debezium's events out of flattened ones (ExtractNewRecordState), for debezium_log to read: the body of a view. The
+    transform leaves before images out; the rest is there where `add.fields` tells it. `_log.yml` tells the
+    arguments. -#}
+{% macro unflattened_events(events, prefix='__', tombstones='refuse') -%}
+    {%- do dbt_cdc._unflattened_check_arguments(prefix, tombstones) -%}
+{%- set place = "concat('event at position ', position, ' of topic ', topic)" -%}
+with payloads as (
+    select
+        position,
+        topic,
+        key,
+        headers,
+        value,
+        is_with_schema,
+        -- as it is written: a JSON parser would round numbers
+        if(is_with_schema, regexp_extract(value, '"payload"\\s*:\\s*([{].*[}])\\s*[}]\\s*\\z', 1), value) as payload
+    from (
+        select
+            *,
+            coalesce(value rlike '^[{]"schema":\\s*([{]|null).*"payload"\\s*:', false) as is_with_schema
+        from {{ events }}
+    )
+),
+
+told as (
+    select
+        *,
+        from_json(payload, '{{ dbt_cdc._unflattened_type(prefix) }}') as told,
+        regexp_replace(
+            regexp_replace(payload, ',\\s*{{ dbt_cdc._unflattened_member(prefix) }}', ''),
+            '^\\s*[{]\\s*{{ dbt_cdc._unflattened_member(prefix) }}\\s*(,\\s*|(?=[}]))', '{'
+        ) as image,
+        nullif(if(get_json_object(key, '$.schema.type') = 'struct', get_json_object(key, '$.payload'), key), 'null')
+            as key_image
+    from payloads
+),
+
+fields as (
+    select
+        position,
+        topic,
+        key,
+        headers,
+        value,
+        is_with_schema,
+        image,
+        key_image,
+        told.`{{ prefix }}op` as op,
+        told.`{{ prefix }}ts_ms` as ts_ms,
+        told.`{{ prefix }}ts_us` as ts_us,
+        {%- for name in dbt_cdc._unflattened_source() %}
+        {%- set alone = ', told.`' ~ prefix ~ name ~ '`' if name not in ['ts_ms', 'ts_us'] %}
+        coalesce(told.`{{ prefix }}source_{{ name }}`{{ alone }}) as source_{{ name }},
+        {%- endfor %}
+        told.`{{ prefix }}transaction_id` as transaction_id,
+        told.`{{ prefix }}transaction_total_order` as total_order
+    from told
+)
+
+select
+    position,
+    topic,
+    key,
+    case
+        when value is null or value = 'null'
+            then {{ "value" if tombstones == 'pass' else dbt_cdc._raise_bad_record(
+                place, "'it is a tombstone, and nothing tells whether it is a delete of its own'",
+                'set transforms.unwrap.delete.tombstone.handling.mode=rewrite in the connector; where it is '
+                ~ "rewrite-with-tombstone, each tombstone follows its delete: give tombstones='pass'") | indent(12) }}
+        -- not flattened: the topic of transactions, heartbeats, logical messages
+        when op is null and (
+            get_json_object(payload_or_value, '$.status') in ('BEGIN', 'END')
+            or json_object_keys(payload_or_value) = array('ts_ms')
+            or get_json_object(payload_or_value, '$.op') = 'm'
+            and get_json_object(payload_or_value, '$.source.connector') is not null
+        )
+            then value
+        when op is null or source_lsn is null or coalesce(source_ts_us, source_ts_ms) is null
+            or (coalesce(transaction_id, source_sequence) is null and op <> 'r')
+            then {{ dbt_cdc._raise_bad_record(
+                place,
+                "concat('it is flattened, and does not tell ', array_join(filter(array(if(op is null, 'op', ''), "
+                ~ "if(source_lsn is null, 'source.lsn', ''), if(coalesce(source_ts_us, source_ts_ms) is null, "
+                ~ "'source.ts_us', ''), if(coalesce(transaction_id, source_sequence) is null, 'source.sequence', ''))"
+                ~ ", name -> name <> ''), ', '))",
+                dbt_cdc._unflattened_line()) | indent(12) }}
+        else concat(
+            if(is_with_schema, concat(
+                '{"schema":{"fields":[{"field":"after","fields":',
+                coalesce(get_json_object(value, '$.schema.fields'), '[]'), '}]},"payload":'
+            ), ''),
+            '{"before":', if(op = 'd', coalesce(key_image, image), 'null'),
+            ',"after":', if(op in ('d', 't'), 'null', image),
+            ',', substr(to_json(named_struct(
+                'op', op,
+                'ts_ms', cast(ts_ms as bigint),
+                'ts_us', cast(ts_us as bigint),
+                'source', named_struct(
+                    {%- for name in dbt_cdc._unflattened_source() %}
+                    '{{ name }}', {{ {
+                        'connector': "coalesce(source_connector, 'postgresql')",
+                        'schema': "coalesce(source_schema, reverse(split(topic, '[.]'))[1])",
+                        'table': "coalesce(source_table, reverse(split(topic, '[.]'))[0])",
+                    }.get(name, 'source_' ~ name) }}{{ ',' if not loop.last }}
+                    {%- endfor %}
+                ),
+                'transaction', if(transaction_id is null, null, named_struct(
+                    'id', transaction_id, 'total_order', total_order
+                ))
+            )), 2),
+            if(is_with_schema, '}', '')
+        )
+    end as value,
+    headers
+from (
+    select
+        *,
+        coalesce(get_json_object(value, '$.payload'), value) as payload_or_value
+    from fields
+)
+{%- endmacro %}
+
+
+{% macro _unflattened_check_arguments(prefix, tombstones) %}
+    {% if prefix is not string or not modules.re.fullmatch('[A-Za-z0-9_]+', prefix) %}
+        {% do dbt_cdc.raise_cdc_error(
+            22963, "unflattened_events: prefix is '" ~ prefix ~ "'",
+            "give the connector's add.fields.prefix, of letters, digits and _; '__' by default"
+        ) %}
+    {% endif %}
+    {% if tombstones not in ['refuse', 'pass'] %}
+        {% do dbt_cdc.raise_cdc_error(
+            22963, "unflattened_events: tombstones is '" ~ tombstones ~ "'", "give 'refuse' or 'pass'") %}
+    {% endif %}
+{% endmacro %}
+
+
+{#- What the transform has to add. -#}
+{% macro _unflattened_line() %}
+    {% do return(
+        'set transforms.unwrap.add.fields=op,ts_us,source.db,source.schema,source.table,source.name,source.connector,'
+        ~ 'source.snapshot,source.lsn,source.txId,source.sequence,source.ts_us,transaction.id,transaction.total_order '
+        ~ 'in the connector; the events that lack them cannot be put in order: land them again'
+    ) %}
+{% endmacro %}
+
+
+{% macro _unflattened_source() %}
+    {% do return([
+        'connector', 'name', 'db', 'schema', 'table', 'snapshot', 'lsn', 'txId', 'sequence', 'ts_us', 'ts_ms'
+    ]) %}
+{% endmacro %}
+
+
+{#- The members that the transform adds, as texts: with the path of the field, or its name alone. -#}
+{% macro _unflattened_type(prefix) -%}
+    {%- set names = ['op', 'ts_ms', 'ts_us', 'transaction_id', 'transaction_total_order'] -%}
+    {%- for name in dbt_cdc._unflattened_source() -%}
+        {%- do names.append('source_' ~ name) -%}
+        {%- do names.append(name) if name not in names -%}
+    {%- endfor -%}
+    {%- for name in names -%}
+`{{ prefix }}{{ name }}` string{{ ', ' if not loop.last }}
+    {%- endfor -%}
+{%- endmacro %}
+
+
+{#- The pattern of a member that the transform may have added: those of the envelope, of its source and transaction. -#}
+{% macro _unflattened_member(prefix) -%}
+    {%- set names = 'op|deleted|ts_[mun]s|version|connector|name|snapshot|db|sequence|schema|table|txId|lsn|xmin'
+        ~ '|source_[A-Za-z_]+|transaction_[a-z_]+' -%}
+    "{{ prefix }}(?:{{ names }})"\\s*:\\s*(?:"(?:[^"\\\\]|\\\\.)*+"|[^,{}\\[\\]"]+)
+{%- endmacro %}

@@ -1,0 +1,211 @@
+"""Flattened events (ExtractNewRecordState) with what `add.fields` can tell: the truth, by key."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from capturing import instance_yaml
+from harness import Project
+from reference.apply import State, apply_all
+from reference.debezium import Event
+from reference.log import int_to_lsn, lsn_to_int
+from reference.truth import Truth, landed_events
+from test_debezium_faults import SOURCE, Shop, row, updates
+from test_truth import DATA, LANDED, TYPES, changes
+from test_without_metadata import without_metadata
+
+pytestmark = pytest.mark.slow
+
+FIELDS = (
+    "op", "ts_us", "source.db", "source.schema", "source.table", "source.name", "source.connector",
+    "source.snapshot", "source.lsn", "source.txId", "source.sequence", "source.ts_us",
+    "transaction.id", "transaction.total_order",
+)  # fmt: skip
+VIEW = "{{{{ dbt_cdc.unflattened_events(source('kafka', 'landed'){}) }}}}"
+MODEL = """{{ config(materialized='incremental', file_format='delta') }}
+{{ dbt_cdc.debezium_log(ref('whole_events')) }}"""
+
+
+def flat(event: Event, fields: tuple[str, ...] = FIELDS, prefix: str = "__") -> Event | None:
+    """What the transform makes of an event, with delete.tombstone.handling.mode=rewrite."""
+    if event.value is None:
+        return None
+    value = json.loads(event.value, parse_float=str)
+    payload = value.get("payload", value) if "schema" in value else value
+    if "op" not in payload:
+        return event
+    image = "before" if payload["op"] == "d" else "after"
+    held = raw_member(event.value, image)
+    added = {"deleted": json.dumps(str(payload["op"] == "d").lower())}
+    for name in fields:
+        part: Any = payload
+        for step in name.split("."):
+            part = (part or {}).get(step)
+        added[name.replace(".", "_")] = json.dumps(part)
+    members = ",".join(f'"{prefix}{name}":{text}' for name, text in added.items())
+    comma = "" if held == "{}" else ","
+    return replace(event, value=f"{held[:-1]}{comma}{members}}}")
+
+
+def raw_member(text: str, name: str) -> str:
+    """The object under a name, as it is written."""
+    start = text.index(f'"{name}"')
+    start = text.index("{", start)
+    return text[start : start + json.JSONDecoder().raw_decode(text[start:])[1]]
+
+
+def flattened(events: list[Event], **more: Any) -> list[Event]:
+    return [found for event in events if (found := flat(event, **more))]
+
+
+@pytest.mark.parametrize("has_metadata", [True, pytest.param(False, marks=pytest.mark.more)])
+def test_a_real_log_has_the_true_state_at_every_checkpoint(
+    make_project: Callable[..., Project], has_metadata: bool
+) -> None:
+    truth = Truth(DATA / "postgres")
+    # an image without a dropped column does not tell it from a value that was not logged
+    dropped = {ddl["effect"]["table"] for ddl in truth.ddl if "drop" in ddl["effect"]}
+    keyed = ("customers", "docs", "orders", "pgbench_accounts", "pgbench_branches")
+    tables = [table for table in keyed if table not in dropped]
+    assert "docs" in tables
+    instances = [truth.instance(table, "partial") for table in tables]
+    types = {table: TYPES[table] for table in TYPES if table.split(".")[1] in tables}
+    models = {
+        "whole_events.sql": VIEW.format(""),
+        "shop_log.sql": MODEL.replace(
+            "ref('whole_events')", f"ref('whole_events'), types={types!r}"
+        ),
+        "sources.yml": SOURCE,
+        "instances.yml": instance_yaml(instances),
+        **{f"{i.capture_instance}_ct.sql": "{{ dbt_cdc.change_table() }}" for i in instances},
+    }
+    made = make_project(models=models, vars={"cdc_log_model": "shop_log"})
+    made.clear()
+    made.sql(f"create table {{schema}}.landed ({LANDED}) using delta")
+    events = landed_events(DATA / "postgres" / "debezium" / "all.jsonl.gz")
+    events = flattened(events if has_metadata else without_metadata(events))
+    for low, high in ((0, 1500), (1500, len(events))):
+        rows = [(e.position, e.topic, e.key, e.value, e.headers) for e in events[low:high]]
+        made.spark.createDataFrame(rows, LANDED).coalesce(1).write.insertInto(
+            f"{made.schema}.landed"
+        )
+        made.ok("run")
+    low_end, high_end = made.sql("select low_end, high_end from {schema}.validity_intervals")[0]
+    for instance in instances:
+        rows, state, previous = changes(made, instance), State(instance), low_end
+        for checkpoint in truth.checkpoints:
+            end = min(int_to_lsn(checkpoint.position << 24), high_end)
+            if end < previous or (not has_metadata and end == high_end):
+                continue
+            apply_all(state, [r for r in rows if previous <= r.start_lsn <= end])
+            assert truth.differences(state, checkpoint.number) == []
+            previous = int_to_lsn(lsn_to_int(end) + 1)
+
+
+# --- what the transform may leave out -------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def shop(make_project: Callable[..., Project], spark: Any) -> Shop:
+    models = {"log.sql": MODEL, "whole_events.sql": VIEW.format(""), "sources.yml": SOURCE}
+    return Shop(make_project(models=models, vars={"cdc_log_model": "log"}), spark)
+
+
+def told(shop: Shop, **more: Any) -> list[Event]:
+    """An insert, an update, a key that changes and a delete, flattened."""
+    database, connector = shop.begin(1, 2)
+    connector.snapshot()
+    database.commit(updates(1), ("update", "t", row(2, "first"), row(9, "moved")))
+    database.commit(("delete", "t", row(1, "new")), ("insert", "t", row(5, "__op")))
+    connector.stream()
+    return flattened(connector.sent, **more)
+
+
+def run(shop: Shop, events: list[Event]) -> Any:
+    shop.land(events)
+    return shop.project.dbt("run", "--select", "whole_events", "log")
+
+
+def records(shop: Shop) -> list[tuple[Any, ...]]:
+    found = shop.project.sql(
+        "select operation, before_image as b, after_image as a from {schema}.log"
+        " where source_name = 't' and tran_id <> 'snapshot' order by lsn"
+    )
+    return [(r.operation, *(i and json.loads(i) for i in (r.b, r.a))) for r in found]
+
+
+def test_what_the_log_holds(shop: Shop) -> None:
+    assert run(shop, told(shop)).success
+    assert records(shop) == [
+        ("UPDATE", None, row(1, "new")),
+        ("UPDATE", {"id": 2}, row(9, "moved")),
+        ("DELETE", {"id": 1}, None),
+        ("INSERT", None, row(5, "__op")),
+    ]
+
+
+@pytest.mark.parametrize("field", ["op", "source.lsn", "source.ts_us"])
+def test_a_field_that_is_missing_is_named(shop: Shop, field: str) -> None:
+    result = run(shop, told(shop, fields=tuple(name for name in FIELDS if name != field)))
+    assert f"it is flattened, and does not tell {field}" in result.output
+    assert "transforms.unwrap.add.fields=op," in result.output
+
+
+def test_tombstones_are_refused(shop: Shop) -> None:
+    events = told(shop)
+    result = run(shop, [*events, replace(events[-1], value=None)])
+    assert "it is a tombstone, and nothing tells whether it is a delete of its own" in result.output
+    assert "delete.tombstone.handling.mode=rewrite" in result.output
+
+
+def with_schema(event: Event) -> Event:
+    fields = [{"type": "int32", "field": "id"}, {"type": "string", "field": "v"}]
+    schema = json.dumps({"type": "struct", "fields": fields}, separators=(",", ":"))
+    return replace(event, value=f'{{"schema":{schema},"payload":{event.value}}}')
+
+
+def test_schemas_and_names_without_a_path(shop: Shop) -> None:
+    """With schemas on, and `lsn` in place of `source.lsn`."""
+    events = []
+    for event in told(shop):
+        value = event.value.replace("__source_lsn", "__lsn").replace("__source_txId", "__txId")
+        is_flat = '"__op"' in value
+        events.append(with_schema(replace(event, value=value)) if is_flat else event)
+    assert run(shop, events).success
+    assert len(records(shop)) == 4
+    encodings = shop.project.sql(
+        "select distinct encodings from {schema}.log where operation not in ('BEGIN', 'COMMIT')"
+    )
+    assert [json.loads(e.encodings) for e in encodings] == [{"id": "int32", "v": "string"}]
+
+
+@pytest.mark.parametrize("digits", ["1.500000000000000001", "1.50000000000000000001"])
+def test_a_number_that_a_parser_would_round_is_refused(shop: Shop, digits: str) -> None:
+    new = f'"v": "__op", "d": {digits}'
+    events = [replace(e, value=e.value.replace('"v": "__op"', new)) for e in told(shop)]
+    result = run(shop, events)
+    assert "a number has more digits than a double" in result.output
+
+
+def test_what_is_not_flattened_stays(shop: Shop) -> None:
+    """Messages keep their envelope; a row may have columns named as an envelope's parts."""
+    database, connector = shop.begin(1)
+    connector.metadata = False
+    connector.snapshot()
+    database.commit(("insert", "t", row(7, "new")))
+    connector.stream()
+    connector.beat()
+    events = []
+    for event in flattened(connector.sent):
+        value = event.value.replace('"v": "new"', '"v": "new", "payload": "{\\"ts_ms\\":1}"')
+        events.append(replace(event, value=value.replace('{"id": 7', '{"schema": "x", "id": 7')))
+    events[1] = replace(events[1], value=f'{{"schema":null,"payload":{events[1].value}}}')
+    result = run(shop, events)
+    assert result.success, result.output
+    ((operation, _, after),) = records(shop)
+    assert (operation, after["id"], after["schema"]) == ("INSERT", 7, "x")
+    assert not shop.project.sql("select * from {schema}.waiting_transactions")

@@ -1,0 +1,64 @@
+"""docs/sources/own-log.md: the canonical log over an audit table, as the page has it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from harness import PACKAGE, Project
+
+pytestmark = pytest.mark.slow
+
+PAGE = (PACKAGE / "docs" / "sources" / "own-log.md").read_text(encoding="utf-8")
+AUDIT = (
+    "batch bigint, audit_id bigint, tx_id bigint, committed_at timestamp, action string, "
+    "table_schema string, table_name string, old_row string, new_row string"
+)
+
+
+def land(project: Project, batch: int, *rows: tuple[int, int, Any, Any]) -> None:
+    """Rows of a copy: (audit_id, transaction, the row before, the row after)."""
+    for audit_id, tx_id, old, new in rows:
+        action = "I" if old is None else "D" if new is None else "U"
+        images = ", ".join("null" if r is None else f"'{json.dumps(r)}'" for r in (old, new))
+        project.sql(
+            f"insert into {{schema}}.audit values ({batch}, {audit_id}, {tx_id}, "
+            f"timestamp'2026-03-01 12:{batch:02}:00', '{action}', 'app', 'items', {images})"
+        )
+
+
+def test_the_page_captures_an_audit_table(make_project: Callable[..., Project]) -> None:
+    """A transaction that commits late has lower ids than those of the copy before."""
+    model = re.search(r"```sql\n-- models/shop_log.sql\n(.*?)```", PAGE, re.S)
+    columns = [{"name": "id", "data_type": "int"}, {"name": "v", "data_type": "string"}]
+    cdc = {"source_schema": "app", "source_name": "items", "index_columns": ["id"]}
+    table = {"name": "app_items_ct", "config": {"meta": {"cdc": cdc}}, "columns": columns}
+    source = {"name": "shop", "schema": "{{ target.schema }}", "tables": [{"name": "audit"}]}
+    properties = {"models": [table, {"name": "shop_log", "data_tests": ["dbt_cdc.canonical_log"]}]}
+    made = make_project(
+        models={
+            "shop_log.sql": model[1],
+            "app_items_ct.sql": "{{ dbt_cdc.change_table() }}",
+            "items.sql": "{{ config(materialized='replica') }}\n"
+            "select * from {{ dbt_cdc.new_changes('app_items') }}",
+            "properties.yml": json.dumps({"version": 2, "sources": [source], **properties}),
+        },
+        vars={"cdc_log_model": "shop_log"},
+    )
+    made.clear()
+    made.sql(f"create table {{schema}}.audit ({AUDIT}) using delta")
+    first, second, third = ({"id": n, "v": "new"} for n in (1, 2, 3))
+    land(made, 1, (10, 7, None, first), (13, 7, None, second), (12, 8, None, third))
+    made.ok("build")
+    land(made, 2, (11, 6, first, {"id": 1, "v": "late"}), (14, 9, second, None))
+    made.ok("build")
+    rows = made.sql("select id, v from {schema}.items order by id")
+    assert [tuple(row) for row in rows] == [(1, "late"), (3, "new")]
+    operations = made.sql(
+        "select `__$operation` as o, id from {schema}.app_items_ct"
+        " order by `__$start_lsn`, `__$seqval`, `__$operation`"
+    )
+    assert [tuple(r) for r in operations] == [(2, 3), (2, 1), (2, 2), (3, 1), (4, 1), (1, 2)]
