@@ -22,21 +22,19 @@ offset as mark
 {%- endmacro %}
 
 
-{#- How far each lane has landed, and how many rows of it. -#}
+{#- How far each lane has landed. -#}
 {% macro _landing_marks(batch) -%}
     {%- if not batch.log -%}
 select
     '' as landed_topic,
     0 as landed_partition,
-    cast(null as bigint) as landed_mark,
-    0 as landed_rows
+    cast(null as bigint) as landed_mark
 where false
     {%- else -%}
 select
     mark_topic as landed_topic,
     mark_partition as landed_partition,
-    max(mark) as landed_mark,
-    count(mark) as landed_rows
+    max(mark) as landed_mark
 from (
     select
         {{ dbt_cdc._landing_lane(batch) | indent(8) }}

@@ -72,7 +72,7 @@ where not previous_offset <=> offset
 {%- endmacro %}
 
 
-{#- Looks at what the table has of each partition, above and below what has landed. -#}
+{#- Looks at what the table has of each partition: above what has landed, and below it what is unlike it. -#}
 {% macro _landing_look_at_table(batch) %}
     {% set groups, below = [], [] %}
     {% for group in dbt_cdc._fetch(dbt_cdc._landing_table_groups(batch)) %}
@@ -82,7 +82,7 @@ where not previous_offset <=> offset
                 ~ 'offset is null') %}
         {% endif %}
         {% do groups.append(group) if group.events %}
-        {% do below.append(group) if group.rows_below > (group.landed_rows or 0) %}
+        {% do below.append(group) if group.unlike_landed %}
     {% endfor %}
     {% do batch.update(lanes=groups) %}
     {% if below %}
@@ -104,23 +104,43 @@ where not previous_offset <=> offset
 {% endmacro %}
 
 
+{#- A row below what has landed is unlike it where its place did not land, or landed with another timestamp; without
+    timestamps contents are compared. The source may have deleted rows since they landed. -#}
 {% macro _landing_table_groups(batch) -%}
+{%- set content = 'xxhash64(key, value)' if batch.columns.timestamp == dbt_cdc._landing_value('timestamp', '', none)
+    else 'timestamp' -%}
 with {{ dbt_cdc._landing_table_rows(batch) }},
 
 marks as (
     {{ dbt_cdc._landing_marks(batch) | indent(4) }}
 ),
 
+{% if batch.log -%}
+known as (
+    select
+        topic as known_topic,
+        partition as known_partition,
+        offset as known_mark,
+        max({{ content }}) as known_content
+    from {{ batch.log }}
+    group by topic, partition, offset
+),
+
+{% endif -%}
 news as (
     select
         mark_topic,
         mark_partition,
         mark,
         landed_mark,
-        landed_rows,
-        coalesce(mark > landed_mark, true) as is_new
+        coalesce(mark > landed_mark, true) as is_new,
+        {{ 'mark <= landed_mark and (known_mark is null or not ' ~ content ~ ' <=> known_content)'
+            if batch.log else 'false' }} as is_unlike
     from rows
     left join marks on mark_topic <=> landed_topic and mark_partition <=> landed_partition
+    {%- if batch.log %}
+    left join known on mark_topic = known_topic and mark_partition = known_partition and mark = known_mark
+    {%- endif %}
 )
 
 select
@@ -131,10 +151,9 @@ select
     count(distinct if(is_new, mark, null)) as places,
     min(if(is_new, mark, null)) as first_mark,
     max(if(is_new, mark, null)) as last_mark,
-    count_if(not is_new) as rows_below,
-    min(if(is_new, null, mark)) as first_below,
-    max(landed_mark) as landed_mark,
-    max(landed_rows) as landed_rows
+    count_if(is_unlike) as unlike_landed,
+    min(if(is_unlike, mark, null)) as first_below,
+    max(landed_mark) as landed_mark
 from news
 group by mark_topic, mark_partition
 order by mark_topic, mark_partition

@@ -456,5 +456,20 @@ def test_a_table_of_a_stream(landing: Landing) -> None:
     )
     said = landing.refusal()
     assert "partition 1 offset 9: it is there twice, with different content" in said
+    # a source that deletes what has landed: a topic made anew, and a late row, are seen all the same
+    landing.model(f"landed_table('{schema}.kafka')")
+    landing.project.sql("delete from {schema}.kafka where true")
+    add((ORDERS, 0, 2, "10:00:01"), (ITEMS, 0, 0, "10:00:09"), (ITEMS, 0, 1, "12:00:00"))
+    landing.land()
+    assert landing.places()[7:] == ["i0:1"]
+    landing.project.sql("delete from {schema}.kafka where topic = '" + ITEMS + "'")
+    add((ITEMS, 0, 0, "13:00:00"))
+    assert "leaves out" in landing.land()  # the same content at another time
+    landing.project.sql("update {schema}.kafka set value = cast('anew' as binary)")
+    landing.project.sql("update {schema}.kafka set timestamp = timestamp '2024-01-02'")
+    assert "it is there twice, with different content" in landing.refusal()
+    landing.project.sql("delete from {schema}.kafka where true")
+    add((ORDERS, 1, 1, "10:00:00"))
+    assert "partition 1 offset 1 (a new row): 1 events come late" in landing.refusal()
     landing.model(f"landed_table('{schema}.kafka', columns={{'offset': 'kafka_offset'}})")
     assert "has no column kafka_offset; it has key, value, topic" in landing.refusal()
