@@ -1,17 +1,22 @@
 {#- What landed_files and landed_table share: what has landed by now, and how a batch is appended to it once. -#}
 
-{#- `log` is the table of what has landed, `last_position` its last one; `is_looking` whether rows are wanted. -#}
+{#- `log` is the table of what has landed, none where it is written anew; `last_position` its last one all the same: who
+    reads by position would never see what landed at lower ones. `is_looking`: whether rows are wanted. -#}
 {% macro _landing_batch(name, holes, late) %}
     {% set is_looking = execute and not flags.EMPTY and not dbt_cdc._is_unit_test() %}
     {% set batch = {
         'name': name, 'holes': holes, 'late': late, 'is_looking': is_looking, 'log': none, 'last_position': 0,
-        'copies': 0, 'changed': [],
+        'copies': 0, 'late_events': 0, 'changed': [],
     } %}
     {% do dbt_cdc._landing_check_model(name) if execute %}
+    {% set existing = load_cached_relation(this) if is_looking %}
     {% if is_looking and is_incremental() %}
         {% do dbt_cdc._landing_check_table(this) %}
-        {% do batch.update(log=this, last_position=dbt_cdc._fetch(
-            'select coalesce(max(position), 0) as position from ' ~ this)[0].position | int) %}
+        {% do batch.update(log=this) %}
+    {% endif %}
+    {% if existing and 'position' in adapter.get_columns_in_relation(existing) | map(attribute='name') | map('lower') %}
+        {% do batch.update(last_position=dbt_cdc._fetch(
+            'select coalesce(max(try_cast(position as bigint)), 0) as position from ' ~ this)[0].position | int) %}
     {% endif %}
     {% do return(batch) %}
 {% endmacro %}

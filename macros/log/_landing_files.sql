@@ -89,7 +89,7 @@ named as (
     select
         *,
         ltrim('/', path_in_folder) as file_name,
-        regexp_extract(path_in_folder, '[.](keys|headers)[.][^/]*\\z', 1) as companion,
+        regexp_extract(path_in_folder, '[+][0-9]+[+][0-9]+[.](keys|headers)[.][^/]*\\z', 1) as companion,
         substring_index(path_in_folder, '/', -1) as last_name
     from listed
 ),
@@ -110,7 +110,7 @@ placed as (
             when last_name rlike '[.]parquet\\z' then 'parquet'
             else 'other'
         end as kind,
-        regexp_replace(file_name, '[.](keys|headers)[.]([^/]*)\\z', '.$2') as belongs_to,
+        regexp_replace(file_name, '([+][0-9]+[+][0-9]+)[.](keys|headers)[.]([^/]*)\\z', '$1.$3') as belongs_to,
         nullif(regexp_extract(last_name, {{ dbt_cdc._landing_connect_name() }}, 1), '') as topic,
         cast(nullif(regexp_extract(last_name, {{ dbt_cdc._landing_connect_name() }}, 2), '') as int) as partition,
         cast(nullif(regexp_extract(last_name, {{ dbt_cdc._landing_connect_name() }}, 3), '') as bigint) as start_offset
@@ -175,7 +175,7 @@ select
     partition,
     start_offset,
     file_size,
-    cast(file_modified_at as string) as file_modified_at,
+    unix_micros(file_modified_at) as file_micros,
     landed_size,
     is_changed,
     files
@@ -193,21 +193,27 @@ order by number
 {%- endmacro %}
 
 
-{#- A sink that begins again writes its last files again: with the same lines that is no change. -#}
+{#- A sink that begins again writes its last files again, some longer, some shorter: lines that are the same are no
+    change, and of lines behind all that has landed the file is a new one. -#}
 {% macro _landing_check_changed(batch) %}
-    {% set changed = dict(batch, files=batch.changed) %}
+    {% set changed, longer = dict(batch, files=batch.changed), [] %}
     {% for row in dbt_cdc._fetch(dbt_cdc._landing_difference(changed)) %}
         {% set file = batch.changed | selectattr('file_name', 'equalto', row.file_name) | first %}
+        {% if row.difference == 'goes on' %}
+            {% do longer.append(dict(file, files=0)) %}
+        {% else %}
         {% do dbt_cdc._landing_error(
             'file ' ~ row.file_name ~ ', line ' ~ row.file_line,
             'the file changed after it was read (' ~ file.landed_size ~ ' bytes then, ' ~ file.file_size
             ~ ' now): this line ' ~ row.difference,
             'put the file back as it was, and what is new into a file of its own; or, if what has landed is right as '
             ~ 'it is: ' ~ dbt_cdc._landing_statement(
-                'update ' ~ batch.log ~ ' set file_size = ' ~ file.file_size ~ ", file_modified_at = '"
-                ~ file.file_modified_at ~ "' where file_name = '" ~ row.file_name ~ "'")
+                'update ' ~ batch.log ~ ' set file_size = ' ~ file.file_size ~ ', file_modified_at = timestamp_micros('
+                ~ file.file_micros ~ ") where file_name = '" ~ row.file_name ~ "'")
         ) %}
+        {% endif %}
     {% endfor %}
+    {% do batch.update(files=longer + batch.files) %}
 {% endmacro %}
 
 
@@ -230,23 +236,43 @@ landed as (
         {{ dbt_cdc._landing_lane(batch) | indent(8) }},
         xxhash64(key, value) as content
     from {{ batch.log }}
+),
+
+marks as (
+    {{ dbt_cdc._landing_marks(batch) | indent(4) }}
+),
+
+differences as (
+    select
+        present.file_name,
+        present.file_line,
+        case
+            when present.problem is not null then concat('is no event: ', present.problem)
+            when landed.mark is not null then if(present.content <=> landed.content, null, 'is another')
+            when present.mark <= landed_mark then 'is new'
+            else 'goes on'
+        end as difference
+    from present
+    left join landed on {{ dbt_cdc._landing_same_place('present', 'landed') }}
+    left join marks on present.mark_topic <=> landed_topic and present.mark_partition <=> landed_partition
+    {%- if batch.layout == 'events' %}
+    union all
+    select
+        landed.file_name,
+        landed.file_line,
+        'is gone' as difference
+    from landed
+    left join present on {{ dbt_cdc._landing_same_place('present', 'landed') }}
+    where landed.file_name in (select file_name from files) and present.mark is null
+    {%- endif %}
 )
 
 select
-    present.file_name,
-    present.file_line,
-    if(landed.mark is null, 'is new', 'is another') as difference
-from present
-left join landed on {{ dbt_cdc._landing_same_place('present', 'landed') }}
-where present.problem is not null or not present.content <=> landed.content
-union all
-select
-    landed.file_name,
-    landed.file_line,
-    'is gone' as difference
-from landed
-left join present on {{ dbt_cdc._landing_same_place('present', 'landed') }}
-where landed.file_name in (select file_name from files) and present.mark is null
-order by file_name, file_line
-limit 1
+    file_name,
+    difference,
+    min(file_line) as file_line
+from differences
+where difference is not null
+group by file_name, difference
+order by difference = 'goes on', file_name, file_line
 {%- endmacro %}

@@ -17,7 +17,7 @@
     {% do batch.update(events=groups | sum(attribute='events')) %}
     {% set positions = [first_position] %}
     {% for file in batch.files %}
-        {% do file.update(first_position=positions[-1]) %}
+        {% do file.update(first_position=positions[-1], lines=files.get(file.file_path, 0)) %}
         {% do positions.append(positions[-1] + files.get(file.file_path, 0)) %}
     {% endfor %}
     {% do dbt_cdc._landing_check_companions(batch, files) if batch.companions_kept %}

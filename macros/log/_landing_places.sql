@@ -90,7 +90,7 @@ group by mark_topic, mark_partition
             else 'the log continues with them if it still waits for them: land them behind what is there, with '
                 ~ "late='take' in " ~ batch.name ~ '(...), for this run') %}
     {% endif %}
-    {% do batch.update(copies=found.copies + found.late) %}
+    {% do batch.update(copies=found.copies + found.late, late_events=found.late) %}
     {% if found.copies and dbt_cdc._is_building() %}
         {% do dbt_cdc._log_line(model.name ~ ': leaves out ' ~ found.copies ~ (
             ' event that landed before' if found.copies == 1 else ' events that landed before')) %}

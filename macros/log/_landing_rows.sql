@@ -13,7 +13,8 @@ files as (
         cast(start_offset as bigint) as start_offset,
         cast(first_position as bigint) as first_position,
         cast(file_size as bigint) as file_size,
-        cast(file_modified_at as timestamp) as file_modified_at
+        timestamp_micros(cast(file_micros as bigint)) as file_modified_at,
+        cast(line_count as bigint) as line_count
         {%- for companion in batch.companions_kept %},
         {{ companion }}_path
         {%- endfor %}
@@ -22,13 +23,13 @@ files as (
         ({{ dbt_cdc._literal(file.file_path) }}, {{ dbt_cdc._literal(file.file_name) }}, {# -#}
         {{ dbt_cdc._literal(file.topic) }}, {{ dbt_cdc._landing_number(file.partition) }}, {# -#}
         {{ dbt_cdc._landing_number(file.start_offset) }}, {{ file.first_position or 0 }}, {# -#}
-        {{ file.file_size }}, '{{ file.file_modified_at }}'
+        {{ file.file_size }}, {{ file.file_micros }}, {{ file.get('lines', 0) }}
         {%- for companion in batch.companions_kept -%}
         , {{ dbt_cdc._literal(file[companion ~ '_path']) }}
         {%- endfor %}){{ ',' if not loop.last }}
         {%- endfor %}
         as files (
-            file_path, file_name, topic, partition, start_offset, first_position, file_size, file_modified_at
+            file_path, file_name, topic, partition, start_offset, first_position, file_size, file_micros, line_count
             {%- for companion in batch.companions_kept -%}
             , {{ companion }}_path
             {%- endfor -%}
@@ -215,17 +216,18 @@ rows as (
         end as problem,
         '' as text
     from {{ source }}
-    where _metadata.file_path in (select file_path from files)
+    where _metadata.file_path in ({{ dbt_cdc._literals(batch.files | map(attribute='file_path')) }})
 )
 {%- endmacro %}
 
 
-{#- In the place of a key: the error of a file that changed between the look and the landing. -#}
+{#- In the place of a key: the error of a file that changed or went between the look and the landing. -#}
 {% macro _landing_unchanged(batch) -%}
 if(
     rows.file_size = files.file_size and rows.file_modified_at = files.file_modified_at, rows.key,
     {{ dbt_cdc._raise_bad_record(
-        "concat('file ', files.file_name)", "'it changed while it was read'", 'run again'
+        "concat('file ', files.file_name)",
+        "concat('it ', if(rows.file_path is null, 'disappeared', 'changed'), ' while it was read')", 'run again'
     ) | indent(4) }}
 )
 {%- endmacro %}
@@ -233,5 +235,6 @@ if(
 
 {#- A path as all layouts read it, also below folders like partition=0, which would become columns. -#}
 {% macro _landing_source(format, folder) -%}
-    {{ format }}.{{ dbt_cdc._column(folder) }} with (recursiveFileLookup = true)
+    {{ format }}.{{ dbt_cdc._column(folder) }} with (recursiveFileLookup = true {#- -#}
+    {{ ', mergeSchema = true' if format == 'parquet' }})
 {%- endmacro %}

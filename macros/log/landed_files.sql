@@ -10,6 +10,7 @@
     {%- do dbt_cdc._landing_find_files(batch, files_per_run) if batch.is_looking -%}
     {%- do dbt_cdc._landing_check_changed(batch) if batch.changed -%}
     {%- do dbt_cdc._landing_look(batch) if batch.files -%}
+    {%- do dbt_cdc._landing_check_progress(batch, files_per_run) if batch.files -%}
     {%- if batch.files -%}
 {{ dbt_cdc._landing_events(batch) }}
 {{- dbt_cdc._landing_guard(batch) }}
@@ -23,7 +24,7 @@
 {% macro _landing_of_folder(folder) %}
     {% set batch = {
         'name': 'landed_files', 'holes': 'pass', 'late': 'take', 'log': none, 'last_position': 0, 'copies': 0,
-        'changed': [], 'folder': folder, 'layout': 'auto', 'files': [],
+        'late_events': 0, 'changed': [], 'folder': folder, 'layout': 'auto', 'files': [],
     } %}
     {% do dbt_cdc._landing_find_files(batch, 10000) %}
     {% do dbt_cdc._landing_look(batch) if batch.files %}
@@ -31,13 +32,34 @@
 {% endmacro %}
 
 
-{#- The rows of the files that the batch lands. -#}
+{#- The rows of the files that the batch lands, and an error where a file is not as it was at the look. Where each line
+    has its own offset, files tell nothing of their order. -#}
 {% macro _landing_events(batch) -%}
 with {{ dbt_cdc._landing_rows(batch) }},
 
+{% if batch.layout in ['kafka_records', 'parquet'] -%}
+placed as (
+    select
+        *,
+        row_number() over (order by arrived_at, topic, partition, offset) as number
+    from (
+        select
+            *,
+            max(file_modified_at) over (partition by topic, partition order by offset) as arrived_at
+        from rows
+    )
+),
+
+{% endif -%}
 events as (
     select
-        {{ 'rows.position' if batch.layout == 'events' else 'files.first_position + rows.file_line - 1' }} as position,
+        {%- if batch.layout == 'events' %}
+        rows.position,
+        {%- elif batch.layout == 'kafka_connect' %}
+        files.first_position + rows.file_line - 1 as position,
+        {%- else %}
+        {{ batch.last_position }} + rows.number as position,
+        {%- endif %}
         rows.topic,
         rows.partition,
         rows.offset,
@@ -49,13 +71,27 @@ events as (
         rows.file_line,
         files.file_size,
         files.file_modified_at
-    from rows
-    inner join files on rows.file_path = files.file_path
+    from files
+    left join {{ 'placed as ' if batch.layout in ['kafka_records', 'parquet'] }}rows on files.file_path = rows.file_path
+    where rows.file_path is not null or files.line_count > 0
 )
 
 select *
 from {{ dbt_cdc._landing_without_copies(batch) | indent(4) if batch.copies else 'events' }}
 {%- endmacro %}
+
+
+{#- Files of which nothing lands stay new: where others wait behind them, no run would get to those. -#}
+{% macro _landing_check_progress(batch, files_per_run) %}
+    {% set found = batch.files | map(attribute='files') | max %}
+    {% if found > files_per_run and batch.events == batch.copies - batch.late_events %}
+        {% set names = batch.files | map(attribute='file_name') | list %}
+        {% do dbt_cdc._landing_error(
+            batch.place, 'all events of ' ~ names | length ~ ' files landed before under other names: '
+            ~ names[:5] | join(', ') ~ (', ...' if names | length > 5),
+            'move them out; other files wait behind them') %}
+    {% endif %}
+{% endmacro %}
 
 
 {% macro _landing_check_files_arguments(folder, layout, files_per_run) %}

@@ -16,8 +16,9 @@
     {% if not batch.files %}
         {% do dbt_cdc.raise_cdc_error(22931, folder ~ ' has no file', 'let the sink write its files there first') %}
     {% endif %}
-    {% do dbt_cdc._log_line('found ' ~ batch.events ~ ' events in ' ~ batch.files[0].files
-        ~ (' file' if batch.files[0].files == 1 else ' files') ~ ', layout ' ~ batch.layout) %}
+    {% set read, files = batch.files | length, batch.files[0].files %}
+    {% do dbt_cdc._log_line('found ' ~ batch.events ~ ' events in ' ~ ('the first ' ~ read ~ ' of ' if read < files)
+        ~ files ~ (' file' if files == 1 else ' files') ~ ', layout ' ~ batch.layout) %}
     {% do return({
         'kind': 'folder', 'name': folder, 'relation': '(' ~ dbt_cdc._landing_events(batch) ~ ')',
         'landing': "landed_files('" ~ folder.replace('\\', '\\\\').replace("'", "\\'") ~ "')",
