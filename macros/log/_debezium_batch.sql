@@ -17,6 +17,7 @@
     {% if position is not none %}
         {% do batch.update(position=position, last_position=position) %}
         {% set news = dbt_cdc._fetch(dbt_cdc._debezium_news(events, batch))[0] %}
+        {% do dbt_cdc._check_positions_go_on(events, log, news.end_position, news.read_position) %}
         {% do dbt_cdc._debezium_check_positions(events, log, news) if news.landed_since > 0 %}
         {% if news.last_position is not none %}
             {% do batch.update(news, last_commit=news.last_lsn[2:16] | int(base=16)) %}
@@ -53,7 +54,8 @@ passed as (
         max(log_end.read_position) as read_position,
         count_if(events.position <= log_end.read_position) - max(log_end.landed_below) as landed_since,
         count_if(events.position <= {{ batch.position }}) as landed_below,
-        max(log_end.copies_below) as copies_below
+        max(log_end.copies_below) as copies_below,
+        max(events.position) as end_position
     from {{ events }} as events
     cross join log_end
 ),
@@ -107,9 +109,24 @@ select
     (select landed_below from passed) as landed_below,
     coalesce((select copies_below from passed), 0) as copies_below,
     coalesce((select landed_since from passed), 0) as landed_since,
-    (select read_position from passed) as read_position
+    (select read_position from passed) as read_position,
+    (select end_position from passed) as end_position
 from placed
 {%- endmacro %}
+
+
+{#- Where all that there is lies below what the log has read, as after a landing was written anew from 1 on, the log
+    would never read it. -#}
+{% macro _check_positions_go_on(events, log, end_position, read_position) %}
+    {% if end_position is not none and read_position is not none and end_position < read_position %}
+        {% do dbt_cdc.raise_cdc_error(
+            22859, 'positions of ' ~ events ~ ' began anew: the last one is ' ~ end_position ~ ', and the log has read '
+            ~ 'up to ' ~ read_position,
+            'positions only go on: give them positions behind the last one, or write the log anew with dbt run '
+            ~ '--full-refresh --select ' ~ log.identifier
+        ) %}
+    {% endif %}
+{% endmacro %}
 
 
 {#- Events that landed at positions that the log had read beyond are never read, unless they are there twice: positions

@@ -35,13 +35,19 @@ ANSWERS = {
 }
 
 
-def said(shop: Shop, has_snapshot_rows: bool | None, *options: str, **answers: Any) -> str:
+def said(
+    shop: Shop,
+    has_snapshot_rows: bool | None,
+    *options: str,
+    end_position: int = 9,
+    **answers: Any,
+) -> str:
     """What a run of the log says; its own statement nobody answers."""
     news = {
         "last_position": 9, "last_lsn": "0x00000001988078000000", "database": "pg.d",
         "first_change": 80000, "has_snapshot_rows": has_snapshot_rows, "old_ends": "[]",
         "old_xids": "[]", "last_snapshot_wal": 70000, "landed_since": 0, "landed_below": 4,
-        "copies_below": 0,
+        "copies_below": 0, "read_position": 4, "end_position": end_position,
     }  # fmt: skip
     answer = {**ANSWERS, "as has_snapshot_rows": [news], **answers}
     with shop.with_models({"late_log.sql": MODEL, "kafka.yml": SOURCE}) as selection:
@@ -108,3 +114,9 @@ def test_a_statement(shop: Shop) -> None:
     assert "CDC 22963: statement is ' ': give one SQL" in shop.refusal(
         "run_statement", statement=" "
     )
+
+
+def test_positions_that_begin_anew(shop: Shop) -> None:
+    """As of a landing that is written anew: the log would never read what lies below."""
+    found = said(shop, False, end_position=3)
+    assert "began anew: the last one is 3, and the log has read up to 4" in found
