@@ -336,6 +336,7 @@ def test_what_is_wrong_with_files(landing: Landing) -> None:
 def test_files_that_go_and_copies(landing: Landing) -> None:
     """A file that goes between look and landing is no loss; copies alone do not hold up others."""
     landing.sink(ORDERS, 0, 0, [value(0)])
+    landing.land()
     landing.sink("pg.keys.orders", 0, 0, [value(1)])
     gone = landing.sink(ORDERS, 0, 1, [value(1)])
     with recorded() as statements, dying_at(lambda sql: "landed__dbt_tmp" in sql):
