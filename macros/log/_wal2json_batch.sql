@@ -112,8 +112,9 @@ case when {{ text }} rlike '^[0-9A-Fa-f]{1,6}/[0-9A-Fa-f]{1,8}\\z' then cast(con
 {% macro _wal2json_count_landed(events, batch, log_end) %}
     {% set position = batch.position if batch.position is not none else -2 ** 63 %}
     {% set found = dbt_cdc._fetch(
-        'select count(*) as landed, count_if(position <= ' ~ position ~ ') as landed_below from ' ~ events
-        ~ ' where position <= ' ~ batch.resume_position)[0] %}
+        'select count_if(position <= ' ~ batch.resume_position ~ ') as landed, count_if(position <= ' ~ position
+        ~ ') as landed_below, max(position) as end_position from ' ~ events)[0] %}
+    {% do dbt_cdc._check_positions_go_on(events, batch.log, found.end_position, batch.position) %}
     {% set late = found.landed_below - (log_end.landed or 0) %}
     {% if batch.position is not none and late > 0 and dbt_cdc._fetch(
         'select count(distinct position, xxhash64(value)) as lines from ' ~ events ~ ' where position <= ' ~ position

@@ -65,7 +65,7 @@ lines as (
 {#- The line with its tuples as images, {column: value}, between newlines. What is replaced begins or ends with a quote
     next to a comma or a brace, and so is none of a value's text, in which quotes have a backslash. A value keeps its
     own text, each digit of it; numbers of other types than those that JSON's are for get quotes, and those lose them.
-    -#}
+    A boolean of a domain comes as PostgreSQL's t or f. -#}
 {% macro _wal2json_text() -%}
 {#- the key, which comes last, tells nothing that images do not -#}
 {%- set image = namespace(sql="if(contains(value, '],\"pk\":['), "
@@ -84,6 +84,8 @@ lines as (
     ('[}]\\\\][}]\\\\z', '}\\n}'),
     (',"type":(?!"' ~ numeric ~ ')' ~ dbt_cdc._wal2json_json_text() ~ oid ~ ',"value":(-?\\\\d[^,}]*)', ':"$1"'),
     (',"type":"' ~ numeric ~ ',"value":"([-+\\\\d.eE]+)"', ':$1'),
+    (',"type":"boolean"' ~ oid ~ ',"value":"t"', ':true'),
+    (',"type":"boolean"' ~ oid ~ ',"value":"f"', ':false'),
     (',"type":"bytea"' ~ oid ~ ',"value":"\\\\\\\\\\\\\\\\x', ':"'),
     ('(?:,"type":' ~ dbt_cdc._wal2json_json_text() ~ oid ~ ')?,"value":', ':'),
 ] -%}

@@ -38,7 +38,8 @@ attempts as (
 {%- endmacro %}
 
 
-{#- CTE `emitted_transactions`: of each new transaction the first whole attempt. What shows that lines are missing or
+{#- CTE `emitted_transactions`: of each new transaction with changes the first whole attempt; where there is none, the
+    last one without changes, so that the next run reads on behind it. What shows that lines are missing or
     mixed up stops the log, with the first `problem`. -#}
 {% macro _wal2json_transactions(batch) -%}
 told as (
@@ -67,7 +68,8 @@ compared as (
         min(case when end_position is not null then begin_position end) over same_commit as chosen,
         max(begin_position) over same_commit as last_attempt,
         min(first_position) over same_commit as first_of_commit,
-        min(xid) over same_commit <> max(xid) over same_commit as has_other_xid
+        min(xid) over same_commit <> max(xid) over same_commit as has_other_xid,
+        max(end_position) over (partition by xid, commit_number) as whole_end
         {%- if batch.has_repeats %},
         min_by(contents, case when end_position is not null then begin_position end) over same_commit as whole_contents
         {%- endif %}
@@ -80,7 +82,14 @@ compared as (
 checked as (
     select
         *,
-        fate = 'new' and begin_position = chosen and changes > 0 as is_emitted,
+        begin_position = chosen and (
+            fate = 'new'
+            {%- if batch.is_bounded %}
+            or fate = 'empty'
+            and max(if(fate = 'new', chosen, null)) over () is null
+            and commit_number = max(if(fate = 'empty', commit_number, null)) over ()
+            {%- endif %}
+        ) as is_emitted,
         case when fate <> 'given up' then {{ dbt_cdc._wal2json_problem(batch) | indent(8) }} end as problem
     from (
         select
@@ -170,7 +179,10 @@ case
             || 'whole one'
         )
     {%- endif %}
-    when end_position is null and begin_position = last_attempt and chosen is null and later_commit > commit_number
+    when
+        end_position is null and begin_position = last_attempt and chosen is null and later_commit > commit_number
+        -- one without changes that was cut right after its B is no copy of what came whole
+        and whole_end is null
         then concat(
             'its C has not landed, and lines behind its last one, at position ', last_position, ', are of later '
             || 'transactions: lines are missing'

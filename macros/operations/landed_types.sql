@@ -20,13 +20,15 @@
 {% endmacro %}
 
 
-{#- The schema that the log's column `encodings` was made of, without the precision of decimals; none of none. -#}
+{#- The schema that the log's column `encodings` was made of, without the precision of decimals; none of none. Types
+    that other databases have by the same name, with other values, are text. -#}
 {% macro _schema_of_encodings(encodings) %}
     {% set fields = [] %}
     {% for name, text in fromjson(encodings or '{}').items() %}
         {% set type, _, scale = text.partition('(') %}
         {% do fields.append({
-            'field': name, 'type': type, 'name': type, 'source_type': text,
+            'field': name, 'type': type, 'name': type,
+            'source_type': 'text' if type in ['money', 'bit', 'bit varying'] else text,
             'parameters': {'scale': scale[:-1] | int} if scale else {},
         }) %}
     {% endfor %}

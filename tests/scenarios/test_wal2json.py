@@ -170,6 +170,9 @@ TYPED = CaptureInstance(
         ("doc", "string"),
         ("list", "string"),
         ("padded", "char(5)"),
+        ("price", "string"),
+        ("bits", "string"),
+        ("agreed", "boolean"),
     ),
     ("id",),
     "complete",
@@ -368,6 +371,10 @@ class TestWhatTheLogHas:
         expected += one(8, ("INSERT", "t", None, image(2, "a")))
         expected += one(9, *(("INSERT", "t", None, image(n, "a")) for n in (3, 4, 4)))
         assert slot.read(*lines) == expected
+        # one without changes that was cut right after its B, twice
+        empty, last = transaction(11, 100400), transaction(12, 100500, insert(6))
+        lines = [*first, empty[0], empty[0], *empty, *last]
+        assert slot.read(*lines) == [*expected[:3], *one(12, ("INSERT", "t", None, image(6, "a")))]
 
 
 # --- what is refused ------------------------------------------------------------------------------
@@ -444,10 +451,11 @@ def test_batches_that_end_inside_transactions(slot):
     assert slot.log() == one(7, ("INSERT", "t", None, image(1, "a")))
     assert {r.resume_position for r in slot.project.table("log").collect()} == {5}
     assert slot.run(*first, *empty, *second[:3]).success  # it began again, and copies came
-    assert len(slot.log()) == 3
+    assert len(slot.log()) == 5  # and nothing else than an empty one
     assert slot.run(second[3], *transaction(10, 100300), *transaction(11, 100400)[:1]).success
     records = [
         *one(7, ("INSERT", "t", None, image(1, "a"))),
+        *one(8),
         *one(
             9,
             ("INSERT", "t", None, image(2, "a")),
@@ -455,8 +463,17 @@ def test_batches_that_end_inside_transactions(slot):
         ),
     ]
     assert slot.log() == records
-    assert slot.run(transaction(11, 100400)[1]).success  # only empty transactions
+    # of empty transactions alone the last one, so that the next run reads on
+    assert slot.run(transaction(11, 100400)[1], *transaction(12, 100500)).success
+    assert slot.log() == [*records, *one(12)]
+    end = "select max(resume_position) as position from {schema}.log"
+    assert slot.project.sql(end) == [(slot.landed,)]
+    assert slot.run(*transaction(13, 100600, insert(7))).success
+    records += [*one(12), *one(13, ("INSERT", "t", None, image(7, "a")))]
     assert slot.log() == records
+    # positions that begin anew would never be read
+    slot.project.sql("delete from {schema}.landed where position > 3")
+    assert "began anew: the last one is 3, and the log has read up to" in slot.run().output
 
 
 def test_of_two_runs_at_once_one_appends(slot):
@@ -554,6 +571,9 @@ def typed(number: int, as_text: bool) -> Line:
         column("doc", '{"a": [1, 1.50, "\u0001"]}', "jsonb"),
         column("list", '{1,NULL,"x\\"y"}', "text[]"),
         column("padded", "ab   ", "character(5)"),
+        column("price", "$1,000.00", "money"),
+        column("bits", "101", "bit(3)"),
+        column("agreed", "f" if as_text else "t", "boolean"),
     ]
     return {"action": "I", "schema": "public", "table": "v", "columns": columns}
 
@@ -598,6 +618,7 @@ def test_values_are_exact(slot):
         assert values.doc == '{"a": [1, 1.50, "\u0001"]}'
         assert values.list == '{1,NULL,"x\\"y"}'
         assert values.padded.rstrip() == "ab"
+        assert (values.price, values.bits, values.agreed) == ("$1,000.00", "101", number == 1)
     assert [v.float == 0 or isnan(v.float) for v in found] == [True, True]
     printed = slot.project.ok(
         "run-operation", "get_source_columns", "--args", "{source_schema: public, source_name: v}"
@@ -619,7 +640,7 @@ def test_types_where_the_lines_have_none(make_project, spark):
     untyped = Slot(make_project(models=models, vars={"cdc_log_model": "log"}), spark)
     untyped.start()
     change = typed(1, False)
-    change["columns"] = [c for c in change["columns"] if c["name"] != "free"]
+    change["columns"] = [c for c in change["columns"] if c["name"] not in ("free", "agreed")]
     untyped.land(*lines_of(change, types=False))
     untyped.project.ok("run")
     values = untyped.project.sql("select * from {schema}.public_v_ct")[0]
