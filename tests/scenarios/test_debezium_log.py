@@ -20,7 +20,7 @@ from uuid import UUID
 
 import pytest
 from capturing import instance_yaml
-from harness import PACKAGE, Project
+from harness import Project
 from pyspark.sql import Row, SparkSession
 from reference.capture import CaptureInstance
 from reference.debezium import Event, read_log
@@ -31,7 +31,6 @@ pytestmark = pytest.mark.slow
 
 DATA = data_dir()
 LANDED = "position bigint, topic string, key string, value string, headers string"
-LANDING_PAGE = (PACKAGE / "docs" / "landing.md").read_text(encoding="utf-8")
 COLUMNS = (
     "lsn", "tran_id", "operation", "record_time", "source_schema", "source_name", "before_image",
     "after_image", "ddl_command", "command_id",
@@ -590,24 +589,12 @@ def test_events_that_can_not_be_read(read, value, message):
     assert message in str(error.value)
 
 
-def test_a_line_that_was_cut(read, spark, tmp_path):
-    """The landing model stops at it; landed otherwise it has no position, and stops the log."""
+def test_an_event_without_a_position(read):
+    """As a line that was cut, where a landing of one's own lets it through (test_landing: ours)."""
     row = replace(change("c", "7", 1, 80000, after={"n": 1}), position=None, value=None)
     text = r"CDC 22859: .* an event in \S+: it has no position, .* where position is null, which"
     with pytest.raises(Exception, match=text):
         read([row, *arrive([status("END", "7", 90000, 1)])])
-    line = json.dumps({"position": 1, "topic": "t", "key": "k", "value": "{}", "headers": None})
-    model = re.findall(r"-- models/landed_events.sql\n.*?\n(select.*?)\{%", LANDING_PAGE, re.S)[0]
-    query = model.replace("/landing/shop", str(tmp_path))
-    (tmp_path / "whole").write_text(f"{line}\n\n", encoding="utf-8")
-    assert [row.position for row in spark.sql(query).collect()] == [1]
-    tricky = {"position": 2, "topic": "t", "value": json.dumps({"a": '}{"b'}), "key": "} {"}
-    (tmp_path / "tricky").write_text(json.dumps(tricky), encoding="utf-8")
-    assert len(spark.sql(query).collect()) == 2
-    for text in (line[:50], line + line, f"{line} {line}"):
-        (tmp_path / "cut").write_text(text, encoding="utf-8")
-        with pytest.raises(Exception, match="cut has a line that is not one event: " + line[:50]):
-            spark.sql(query).collect()
 
 
 @pytest.mark.more
