@@ -36,7 +36,7 @@ def flat(event: Event, fields: tuple[str, ...] = FIELDS, prefix: str = "__") -> 
         return None
     value = json.loads(event.value, parse_float=str)
     payload = value.get("payload", value) if "schema" in value else value
-    if "op" not in payload:
+    if payload.get("op", "m") == "m":  # not a change
         return event
     image = "before" if payload["op"] == "d" else "after"
     held = raw_member(event.value, image)
