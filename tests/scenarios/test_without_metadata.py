@@ -237,6 +237,9 @@ def test_many_stories(statement: Statement, first: int) -> None:
         clean = stories.clean(20_000 + seed, 3, WITHOUT_SNAPSHOTS, metadata=False)
         fault, faulty = stories.faulty(20_000 + seed, WITHOUT_SNAPSHOTS, metadata=False)
         found[seed, "clean"] = wrong(statement, clean)
-        if fault != "other":
+        if fault not in (
+            "other",
+            "lost",
+        ):  # what never lands leaves no trace: nothing counts events
             found[seed, fault] = wrong(statement, faulty)
     assert not any(found.values()), {story: text for story, text in found.items() if text}
