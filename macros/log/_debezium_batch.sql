@@ -115,20 +115,6 @@ from placed
 {%- endmacro %}
 
 
-{#- Where all that there is lies below what the log has read, as after a landing was written anew from 1 on, the log
-    would never read it. -#}
-{% macro _check_positions_go_on(events, log, end_position, read_position) %}
-    {% if end_position is not none and read_position is not none and end_position < read_position %}
-        {% do dbt_cdc.raise_cdc_error(
-            22859, 'positions of ' ~ events ~ ' began anew: the last one is ' ~ end_position ~ ', and the log has read '
-            ~ 'up to ' ~ read_position,
-            'positions only go on: give them positions behind the last one, or write the log anew with dbt run '
-            ~ '--full-refresh --select ' ~ log.identifier
-        ) %}
-    {% endif %}
-{% endmacro %}
-
-
 {#- Events that landed at positions that the log had read beyond are never read, unless they are there twice: positions
     began anew, as those of a topic that was made again, or an event landed late. -#}
 {% macro _debezium_check_positions(events, log, news) %}
@@ -141,9 +127,8 @@ from placed
         {% do dbt_cdc.raise_cdc_error(
             22859, news.landed_since ~ ' events landed at or below position ' ~ news.read_position ~ ' of ' ~ events
             ~ ', up to which the log had read them',
-            'positions only go on: give them positions behind the last one (of a topic that was made again, its '
-            ~ 'offsets and the last position before), or write the log anew with dbt run --full-refresh --select '
-            ~ log.identifier
+            dbt_cdc._positions_advice(
+                log, ' (of a topic that was made again, its offsets and the last position before)')
         ) %}
     {% endif %}
     {% do news.update(copies_below=found.copies) %}
@@ -199,7 +184,7 @@ from (
             when value rlike '"status"\\s*:\\s*"END"' then try_cast(split_part(coalesce(
                 get_json_object(value, '$.id'), get_json_object(value, '$.payload.id')
             ), ':', 2) as bigint)
-            when value rlike '"op"\\s*:\\s*"[cudt]"' and not value rlike '"transaction"\\s*:\\s*[{]'
+            when is_untold
                 then try_cast(coalesce(
                     get_json_object(value, '$.source.lsn'), get_json_object(value, '$.payload.source.lsn')
                 ) as bigint)

@@ -94,9 +94,7 @@ select
     concat_ws(', ', sort_array(collect_set(concat(source_schema, '.', source_name)))) as tables
 from unknown
 {%- if dbt_cdc._given_up() %}
-where
-    xid not in ({{ dbt_cdc._literals(dbt_cdc._given_up()) }})
-    and concat_ws(':', xid, commit_number) not in ({{ dbt_cdc._literals(dbt_cdc._given_up()) }})
+where not {{ dbt_cdc._is_given_up() }}
 {%- endif %}
 group by xid, commit_number
 order by commit_number

@@ -73,14 +73,8 @@ records as (
 {#- The column `transaction` of a COMMIT, as told_transactions.sql reads it. None where the place of a TRUNCATE is not
     that of its number. -#}
 {% macro _debezium_told_summary() -%}
-case when operation = 'COMMIT' and not (is_restarted and size(truncated) > 0) then to_json(named_struct(
-    'begin_lsn', {{ dbt_cdc._debezium_lsn_sql('previous_commit', '1') }},
-    'begin_time', cast(begin_time as string),
-    'records', logged_changes + 2,
-    'inserted', array_sort(inserted),
-    'deleted', array_sort(deleted),
-    'updated', array_sort(updated),
-    'schema_changes', transform(truncated, emptied -> named_struct(
+{%- set truncates -%}
+transform(truncated, emptied -> named_struct(
         'lsn', {{ dbt_cdc._debezium_lsn_sql(
             'previous_commit + (1 + emptied.slot) div ' ~ 2 ** 24, '(1 + emptied.slot) % ' ~ 2 ** 24) }},
         'record_time', cast(emptied.record_time as string),
@@ -88,5 +82,9 @@ case when operation = 'COMMIT' and not (is_restarted and size(truncated) > 0) th
         'source_schema', emptied.source_schema,
         'source_name', emptied.source_name
     ))
-)) end
+{%- endset -%}
+case when operation = 'COMMIT' and not (is_restarted and size(truncated) > 0) then {{ dbt_cdc._transaction_summary(
+    dbt_cdc._debezium_lsn_sql('previous_commit', '1'), 'logged_changes + 2',
+    'array_sort(inserted)', 'array_sort(deleted)', 'array_sort(updated)', truncates
+) }} end
 {%- endmacro %}

@@ -95,10 +95,7 @@ told as (
         case
             when xid = '' then 'passed over'
             {%- if dbt_cdc._given_up() %}
-            when
-                xid in ({{ dbt_cdc._literals(dbt_cdc._given_up()) }})
-                or concat_ws(':', xid, commit_number) in ({{ dbt_cdc._literals(dbt_cdc._given_up()) }})
-                then 'given up'
+            when {{ dbt_cdc._is_given_up() }} then 'given up'
             {%- endif %}
             when
                 first_wal < snapshot_wal

@@ -17,9 +17,17 @@
 {% endmacro %}
 
 
-{#- Its columns; with --empty a relation is a query of no rows. -#}
+{#- Its columns, asked once in a command; with --empty a relation is a query of no rows. -#}
 {% macro _exported_described(relation) %}
-    {% do return(adapter.get_columns_in_relation(relation.replace(limit=none)) if execute else []) %}
+    {% if not execute %}
+        {% do return([]) %}
+    {% endif %}
+    {% set described = dbt_cdc._invocation_cache().setdefault('exported_columns', {}) %}
+    {% set table = relation.replace(limit=none) %}
+    {% if table | string not in described %}
+        {% do described.update({table | string: adapter.get_columns_in_relation(table)}) %}
+    {% endif %}
+    {% do return(described[table | string]) %}
 {% endmacro %}
 
 

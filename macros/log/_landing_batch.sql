@@ -4,21 +4,29 @@
     reads by position would never see what landed at lower ones. `is_looking`: whether rows are wanted. -#}
 {% macro _landing_batch(name, holes, late) %}
     {% set is_looking = execute and not flags.EMPTY and not dbt_cdc._is_unit_test() %}
-    {% set batch = {
-        'name': name, 'holes': holes, 'late': late, 'is_looking': is_looking, 'log': none, 'last_position': 0,
-        'copies': 0, 'late_events': 0, 'changed': [],
-    } %}
+    {% set batch = dbt_cdc._landing_first_batch(name, holes, late, is_looking) %}
     {% do dbt_cdc._landing_check_model(name) if execute %}
     {% set existing = load_cached_relation(this) if is_looking %}
+    {% set columns = adapter.get_columns_in_relation(existing) | map(attribute='name') | map('lower') | list
+        if existing else [] %}
     {% if is_looking and is_incremental() %}
-        {% do dbt_cdc._landing_check_table(this) %}
+        {% do dbt_cdc._landing_check_table(this, columns) %}
         {% do batch.update(log=this) %}
     {% endif %}
-    {% if existing and 'position' in adapter.get_columns_in_relation(existing) | map(attribute='name') | map('lower') %}
+    {% if 'position' in columns %}
         {% do batch.update(last_position=dbt_cdc._fetch(
             'select coalesce(max(try_cast(position as bigint)), 0) as position from ' ~ this)[0].position | int) %}
     {% endif %}
     {% do return(batch) %}
+{% endmacro %}
+
+
+{#- A batch where nothing has landed yet. -#}
+{% macro _landing_first_batch(name, holes, late, is_looking=true) %}
+    {% do return({
+        'name': name, 'holes': holes, 'late': late, 'is_looking': is_looking, 'log': none, 'last_position': 0,
+        'copies': 0, 'late_events': 0, 'changed': [],
+    }) %}
 {% endmacro %}
 
 
@@ -35,19 +43,13 @@
 
 {#- The statement names what it reads: a view would not see what lands later. -#}
 {% macro _landing_check_model(name) %}
-    {% if config.get('materialized') in ['view', 'ephemeral', 'materialized_view'] %}
-        {% do dbt_cdc.raise_cdc_error(
-            22963, name ~ ': ' ~ model.name ~ ' is materialized as ' ~ config.get('materialized'),
-            "make it a table that goes on: config(materialized='incremental', incremental_strategy='append', "
-            ~ "file_format='delta')"
-        ) %}
-    {% endif %}
+    {% do dbt_cdc._raise_not_incremental(name)
+        if config.get('materialized') in ['view', 'ephemeral', 'materialized_view'] %}
 {% endmacro %}
 
 
 {#- A landing model of one's own, that landed_files takes over, lacks columns. -#}
-{% macro _landing_check_table(log) %}
-    {% set columns = adapter.get_columns_in_relation(log) | map(attribute='name') | map('lower') | list %}
+{% macro _landing_check_table(log, columns) %}
     {% set missing = [] %}
     {% for name, data_type in dbt_cdc._landing_columns().items() if name not in columns %}
         {% do missing.append(name ~ ' ' ~ data_type) %}
@@ -82,11 +84,12 @@ where false
 {%- endmacro %}
 
 
-{#- The end of a batch's statement: it appends nothing where another run has moved the table since. -#}
-{% macro _landing_guard(batch) -%}
+{#- The end of a batch's statement: it appends nothing where another run has moved the table since. `word` is `and`
+    behind other conditions. -#}
+{% macro _landing_guard(batch, word='where') -%}
     {%- if batch.log %}
 -- Delta checks an append that reads its target: of two runs at the same time one appends
-where not exists (select 1 from {{ batch.log }} where position > {{ batch.last_position }})
+{{ word }} not exists (select 1 from {{ batch.log }} where position > {{ batch.last_position }})
     {%- endif %}
 {%- endmacro %}
 

@@ -83,7 +83,7 @@ open_transactions as (
             when last_begin = max(last_mark) over () then last_begin
             when
                 ends = 0 and commit_number > {{ batch.last_commit }}
-                {%- if dbt_cdc._given_up() %} and not {{ dbt_cdc._wal2json_is_given_up() }}{% endif %}
+                {%- if dbt_cdc._given_up() %} and not {{ dbt_cdc._is_given_up() }}{% endif %}
                 then first_begin
         end as open_position
     from transactions
@@ -122,8 +122,7 @@ case when {{ text }} rlike '^[0-9A-Fa-f]{1,6}/[0-9A-Fa-f]{1,8}\\z' then cast(con
         {% do dbt_cdc.raise_cdc_error(
             22859, late ~ ' lines landed at or below position ' ~ position ~ ' of ' ~ events
             ~ ', up to which the log had read them',
-            'positions only go on: give them positions behind the last one, or write the log anew with dbt run '
-            ~ '--full-refresh --select ' ~ batch.log.identifier
+            dbt_cdc._positions_advice(batch.log)
         ) %}
     {% endif %}
     {% do batch.update(landed=found.landed) %}

@@ -147,7 +147,7 @@ case
             'set them to true where wal2json is started (pg_recvlogical -o include-lsn=true), and land the lines anew '
             ~ 'from a new slot'
         ) | indent(4) }}
-    when event.action <> 'M' and not coalesce(event.nextlsn, event.lsn) rlike '^[0-9A-Fa-f]{1,6}/[0-9A-Fa-f]{1,8}\\z'
+    when event.action <> 'M' and {{ dbt_cdc._wal2json_lsn_number('coalesce(event.nextlsn, event.lsn)') }} is null
         then {{ dbt_cdc._raise_bad_record(
             place, "concat('its LSN is ', coalesce(event.nextlsn, event.lsn))", 'look at its row in ' ~ events ~ mend
         ) | indent(4) }}

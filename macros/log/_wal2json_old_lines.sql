@@ -41,7 +41,7 @@ old_attempts as (
         commit_number <= {{ batch.last_commit }}
         and changes > 0
         {%- if dbt_cdc._given_up() %}
-        and not {{ dbt_cdc._wal2json_is_given_up() }}
+        and not {{ dbt_cdc._is_given_up() }}
         {%- endif %}
 ),
 

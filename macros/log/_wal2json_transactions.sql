@@ -48,7 +48,7 @@ told as (
         concat_ws(':', xid, commit_number) as name,
         case
             {%- if dbt_cdc._given_up() %}
-            when {{ dbt_cdc._wal2json_is_given_up() }} then 'given up'
+            when {{ dbt_cdc._is_given_up() }} then 'given up'
             {%- endif %}
             when commit_number <= {{ batch.last_commit }} then 'in the log'
             -- which the log has none of, so nothing tells whether it comes again
@@ -188,13 +188,6 @@ case
             || 'transactions: lines are missing'
         )
 end
-{%- endmacro %}
-
-
-{#- Transactions that the project goes on without, by xid or xid:commit number. -#}
-{% macro _wal2json_is_given_up() -%}
-{%- set names = dbt_cdc._literals(dbt_cdc._given_up()) -%}
-(xid in ({{ names }}) or concat_ws(':', xid, commit_number) in ({{ names }}))
 {%- endmacro %}
 
 

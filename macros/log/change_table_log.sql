@@ -22,13 +22,8 @@ where not exists (select 1 from {{ this }} where lsn > '{{ last_lsn }}' and oper
 
 {% macro _change_table_log_check(tables) %}
     {#- a view would show changes that come late at a commit that was captured, and no scan would see them -#}
-    {% if execute and config.get('materialized') != 'incremental' %}
-        {% do dbt_cdc.raise_cdc_error(
-            22963, 'change_table_log: ' ~ model.name ~ ' is materialized as ' ~ config.get('materialized'),
-            "make it a table that goes on: config(materialized='incremental', incremental_strategy='append', "
-            ~ "file_format='delta')"
-        ) %}
-    {% endif %}
+    {% do dbt_cdc._raise_not_incremental('change_table_log')
+        if execute and config.get('materialized') != 'incremental' %}
     {% if tables is not mapping or not tables %}
         {% do dbt_cdc.raise_cdc_error(
             22963, "change_table_log: tables is '" ~ tables ~ "'",
@@ -244,15 +239,11 @@ records as (
         null,
         null,
         null,
-        to_json(named_struct(
-            'begin_lsn', if(first_lsn is null, commit_lsn, least(begin_lsn, first_lsn)),
-            'begin_time', cast(begin_time as string),
-            'records', coalesce(changes, 0) + 1 + coalesce(cast(begin_lsn < first_lsn as int), 0),
-            'inserted', coalesce(inserted, array()),
-            'deleted', coalesce(deleted, array()),
-            'updated', coalesce(updated, array()),
-            'schema_changes', array()
-        ))
+        {{ dbt_cdc._transaction_summary(
+            'if(first_lsn is null, commit_lsn, least(begin_lsn, first_lsn))',
+            'coalesce(changes, 0) + 1 + coalesce(cast(begin_lsn < first_lsn as int), 0)',
+            'coalesce(inserted, array())', 'coalesce(deleted, array())', 'coalesce(updated, array())'
+        ) | indent(8) }}
     from commits
     left join transactions using (commit_lsn)
     where commit_lsn > '{{ last_lsn }}'

@@ -51,19 +51,9 @@ where not exists (
         ) %}
     {% endif %}
     {% do dbt_cdc._debezium_later_snapshots_choice() %}
-    {% do dbt_cdc._debezium_check_tables('types', types) %}
-    {% do dbt_cdc._debezium_check_tables('before_images', before_images) %}
-    {% for table, columns in (types or {}).items() %}
-        {% if columns is not mapping %}
-            {% do dbt_cdc.raise_cdc_error(
-                22963, "debezium_log: types['" ~ table ~ "'] is '" ~ columns ~ "'",
-                "give column names and their encodings, e.g. {'birth': 'date'}"
-            ) %}
-        {% endif %}
-        {% for column, source_type in columns.items() %}
-            {% do dbt_cdc._encoding(source_type, table ~ '.' ~ column) %}
-        {% endfor %}
-    {% endfor %}
+    {% do dbt_cdc._check_names_tables('debezium_log', 'types', types) %}
+    {% do dbt_cdc._check_names_tables('debezium_log', 'before_images', before_images) %}
+    {% do dbt_cdc._check_adapter_types('debezium_log', types, "{'birth': 'date'}") %}
     {% for table, content in (before_images or {}).items() if content != 'key' %}
         {% do dbt_cdc.raise_cdc_error(
             22963, "debezium_log: before_images['" ~ table ~ "'] is '" ~ content ~ "'",
@@ -108,22 +98,6 @@ where not exists (
             ~ 'captured, write it anew out of the events: dbt run --full-refresh --select ' ~ log.identifier
         ) %}
     {% endif %}
-{% endmacro %}
-
-
-{% macro _debezium_check_tables(argument, tables) %}
-    {% if tables is not none and tables is not mapping %}
-        {% do dbt_cdc.raise_cdc_error(
-            22963, 'debezium_log: ' ~ argument ~ " is '" ~ tables ~ "'",
-            "give a dictionary by table names, 'schema.table'"
-        ) %}
-    {% endif %}
-    {% for table in tables or {} if '.' not in table | string %}
-        {% do dbt_cdc.raise_cdc_error(
-            22963, 'debezium_log: ' ~ argument ~ " names '" ~ table ~ "'",
-            "tables are named 'schema.table'"
-        ) %}
-    {% endfor %}
 {% endmacro %}
 
 

@@ -22,10 +22,8 @@
 
 {#- All files of a folder, as a first batch has them. -#}
 {% macro _landing_of_folder(folder) %}
-    {% set batch = {
-        'name': 'landed_files', 'holes': 'pass', 'late': 'take', 'log': none, 'last_position': 0, 'copies': 0,
-        'late_events': 0, 'changed': [], 'folder': folder, 'layout': 'auto', 'files': [],
-    } %}
+    {% set batch = dict(
+        dbt_cdc._landing_first_batch('landed_files', 'pass', 'take'), folder=folder, layout='auto', files=[]) %}
     {% do dbt_cdc._landing_find_files(batch, 10000) %}
     {% do dbt_cdc._landing_look(batch) if batch.files %}
     {% do return(batch) %}

@@ -65,7 +65,7 @@ select
     cast(null as timestamp) as file_modified_at
 from arrived
 where not previous_offset <=> offset
-{{- dbt_cdc._landing_guard(batch) | replace('\nwhere not exists', '\nand not exists') }}
+{{- dbt_cdc._landing_guard(batch, 'and') }}
     {%- else -%}
 {{ dbt_cdc._landing_nothing() }}
     {%- endif %}

@@ -76,7 +76,20 @@
 {%- endmacro %}
 
 
-{#- Times are texts: Spark's JSON has milliseconds alone. -#}
+{#- The column of a COMMIT; arguments are SQL. Times are texts: Spark's JSON has milliseconds alone. -#}
+{% macro _transaction_summary(begin_lsn, records, inserted, deleted, updated, schema_changes='array()') -%}
+to_json(named_struct(
+    'begin_lsn', {{ begin_lsn }},
+    'begin_time', cast(begin_time as string),
+    'records', {{ records }},
+    'inserted', {{ inserted }},
+    'deleted', {{ deleted }},
+    'updated', {{ updated }},
+    'schema_changes', {{ schema_changes }}
+))
+{%- endmacro %}
+
+
 {% macro _summary_type() -%}
     {%- set table = 'source_schema: string, source_name: string' -%}
     {%- set tables = 'array<struct<' ~ table ~ '>>' -%}

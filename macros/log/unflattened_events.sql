@@ -11,15 +11,11 @@ with payloads as (
         key,
         headers,
         value,
-        is_with_schema,
+        coalesce(value rlike '^[{]"schema":\\s*([{]|null).*"payload"\\s*:', false) as is_with_schema,
+        coalesce(get_json_object(value, '$.payload'), value) as payload_or_value,
         -- as it is written: a JSON parser would round numbers
         if(is_with_schema, regexp_extract(value, '"payload"\\s*:\\s*([{].*[}])\\s*[}]\\s*\\z', 1), value) as payload
-    from (
-        select
-            *,
-            coalesce(value rlike '^[{]"schema":\\s*([{]|null).*"payload"\\s*:', false) as is_with_schema
-        from {{ events }}
-    )
+    from {{ events }}
 ),
 
 told as (
@@ -37,14 +33,7 @@ told as (
 
 fields as (
     select
-        position,
-        topic,
-        key,
-        headers,
-        value,
-        is_with_schema,
-        image,
-        key_image,
+        * except (payload, told),
         told.`{{ prefix }}op` as op,
         told.`{{ prefix }}ts_ms` as ts_ms,
         told.`{{ prefix }}ts_us` as ts_us,
@@ -112,12 +101,7 @@ select
         )
     end as value,
     headers
-from (
-    select
-        *,
-        coalesce(get_json_object(value, '$.payload'), value) as payload_or_value
-    from fields
-)
+from fields
 {%- endmacro %}
 
 

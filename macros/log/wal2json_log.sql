@@ -37,26 +37,8 @@ where not exists (
             ~ 'started (pg_recvlogical -o format-version=2)'
         ) %}
     {% endif %}
-    {% if types is not none and types is not mapping %}
-        {% do dbt_cdc.raise_cdc_error(
-            22963, "wal2json_log: types is '" ~ types ~ "'", "give a dictionary by table names, 'schema.table'"
-        ) %}
-    {% endif %}
-    {% for table, columns in (types or {}).items() %}
-        {% if '.' not in table | string %}
-            {% do dbt_cdc.raise_cdc_error(
-                22963, "wal2json_log: types names '" ~ table ~ "'", "tables are named 'schema.table'"
-            ) %}
-        {% elif columns is not mapping %}
-            {% do dbt_cdc.raise_cdc_error(
-                22963, "wal2json_log: types['" ~ table ~ "'] is '" ~ columns ~ "'",
-                "give column names and their encodings, e.g. {'avatar': 'binary(hex)'}"
-            ) %}
-        {% endif %}
-        {% for column, source_type in columns.items() %}
-            {% do dbt_cdc._encoding(source_type, table ~ '.' ~ column) %}
-        {% endfor %}
-    {% endfor %}
+    {% do dbt_cdc._check_names_tables('wal2json_log', 'types', types) %}
+    {% do dbt_cdc._check_adapter_types('wal2json_log', types, "{'avatar': 'binary(hex)'}") %}
 {% endmacro %}
 
 

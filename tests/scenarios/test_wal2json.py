@@ -22,32 +22,11 @@ from reference.apply import State, apply_all
 from reference.capture import CaptureInstance, ChangeRow, capture
 from reference.debezium import read_log
 from reference.log import int_to_lsn
-from reference.truth import Truth, data_dir, landed_events
+from reference.truth import Truth, landed_events
+from test_truth import DATA, TABLES, TYPES
 
-DATA = data_dir() / "postgres"
+POSTGRES = DATA / "postgres"
 pytestmark = pytest.mark.slow
-TABLES = (
-    "customers",
-    "docs",
-    "events_log",
-    "orders",
-    "pgbench_accounts",
-    "pgbench_branches",
-    "pgbench_history",
-    "pgbench_tellers",
-)
-# How Debezium's events without schemas are encoded; wal2json tells its types.
-TYPES = {
-    "public.customers": {
-        "balance": "decimal(18,4)",
-        "wide": "decimal(38,18)",
-        "birth": "date",
-        "avatar": "binary",
-        "updated_at": "timestamp(3)",
-    },
-    "public.orders": {"amount": "decimal(12,2)"},
-    "public.pgbench_history": {"mtime": "timestamp(6)"},
-}
 LANDED = "position bigint, value string"
 MODEL = """{{{{ config(materialized='{kind}', file_format='delta') }}}}
 {{{{ dbt_cdc.wal2json_log(source('landing', 'landed'){arguments}) }}}}"""
@@ -59,7 +38,7 @@ SOURCE = "sources: [{name: landing, schema: '{{ target.schema }}', tables: [{nam
 
 @pytest.fixture(scope="module")
 def truth() -> Truth:
-    return Truth(DATA)
+    return Truth(POSTGRES)
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +60,7 @@ def shop(make_project: Callable[..., Project], instances: list[CaptureInstance])
     made = make_project(models=models, vars={"cdc_log_model": "shop_log"})
     made.clear()
     made.sql(f"create table {{schema}}.landed ({LANDED}) using delta")
-    with gzip.open(DATA / "wal2json" / "v2.jsonl.gz", "rt", encoding="utf-8") as text:
+    with gzip.open(POSTGRES / "wal2json" / "v2.jsonl.gz", "rt", encoding="utf-8") as text:
         lines = text.read().split("\n")[:-1]
     cuts = [0, *(inside(lines, at) for at in (900, 1700)), len(lines)]
     for low, high in pairwise(cuts):
@@ -118,7 +97,7 @@ def test_the_true_state_at_every_checkpoint(
 def test_change_rows_are_those_of_debezium(shop: Project, instances: list[CaptureInstance]) -> None:
     """Behind Debezium's snapshot; `__$seqval` apart, which counts other events between."""
     records = read_log(
-        landed_events(DATA / "debezium" / "all.jsonl.gz"), TYPES, {"public.docs": "key"}
+        landed_events(POSTGRES / "debezium" / "all.jsonl.gz"), TYPES, {"public.docs": "key"}
     ).records
     first = min(r.lsn for r in records if r.operation == "COMMIT" and r.tran_id != "snapshot")
     for instance in instances:

@@ -16,7 +16,7 @@ from reference.debezium import Event, read_log
 from reference.source import Connector, Database
 from reference.truth import Truth, landed_events
 from test_debezium_faults import MODEL, SOURCE, Shop, row, updates
-from test_debezium_stories import WITHOUT_SNAPSHOTS, Statement, cuts, wrong
+from test_debezium_stories import WITHOUT_SNAPSHOTS, Statement, cuts, seeds, wrong
 from test_truth import BEFORE_IMAGES, DATA, TABLES, TYPES, changes, land, project
 
 pytestmark = pytest.mark.slow
@@ -198,13 +198,6 @@ def test_versions_that_tell_no_sequence_are_refused(shop: Shop) -> None:
 
 
 # --- random stories -------------------------------------------------------------------------------
-
-
-def seeds(quick: int, all_of_them: int) -> list[object]:
-    return [
-        *range(quick),
-        *(pytest.param(n, marks=pytest.mark.soak) for n in range(quick, all_of_them)),
-    ]
 
 
 @pytest.mark.parametrize("seed", seeds(1, 30))

@@ -1,0 +1,63 @@
+{#- What the adapters check alike. -#}
+
+{#- An argument that is a dictionary by table. -#}
+{% macro _check_names_tables(adapter_name, argument, tables) %}
+    {% if tables is not none and tables is not mapping %}
+        {% do dbt_cdc.raise_cdc_error(
+            22963, adapter_name ~ ': ' ~ argument ~ " is '" ~ tables ~ "'",
+            "give a dictionary by table names, 'schema.table'"
+        ) %}
+    {% endif %}
+    {% for table in tables or {} if '.' not in table | string %}
+        {% do dbt_cdc.raise_cdc_error(
+            22963, adapter_name ~ ': ' ~ argument ~ " names '" ~ table ~ "'",
+            "tables are named 'schema.table'"
+        ) %}
+    {% endfor %}
+{% endmacro %}
+
+
+{% macro _check_adapter_types(adapter_name, types, example) %}
+    {% for table, columns in (types or {}).items() %}
+        {% if columns is not mapping %}
+            {% do dbt_cdc.raise_cdc_error(
+                22963, adapter_name ~ ": types['" ~ table ~ "'] is '" ~ columns ~ "'",
+                'give column names and their encodings, e.g. ' ~ example
+            ) %}
+        {% endif %}
+        {% for column, source_type in columns.items() %}
+            {% do dbt_cdc._encoding(source_type, table ~ '.' ~ column) %}
+        {% endfor %}
+    {% endfor %}
+{% endmacro %}
+
+
+{#- A macro whose model has to keep what it wrote. -#}
+{% macro _raise_not_incremental(macro_name) %}
+    {% do dbt_cdc.raise_cdc_error(
+        22963, macro_name ~ ': ' ~ model.name ~ ' is materialized as ' ~ config.get('materialized'),
+        "make it a table that goes on: config(materialized='incremental', incremental_strategy='append', "
+        ~ "file_format='delta')"
+    ) %}
+{% endmacro %}
+
+
+{#- Where all that there is lies below what the log has read, as after a landing was written anew from 1 on, the log
+    would never read it. -#}
+{% macro _check_positions_go_on(events, log, end_position, read_position) %}
+    {% if end_position is not none and read_position is not none and end_position < read_position %}
+        {% do dbt_cdc.raise_cdc_error(
+            22859, 'positions of ' ~ events ~ ' began anew: the last one is ' ~ end_position ~ ', and the log has read '
+            ~ 'up to ' ~ read_position,
+            dbt_cdc._positions_advice(log)
+        ) %}
+    {% endif %}
+{% endmacro %}
+
+
+{% macro _positions_advice(log, which='') %}
+    {% do return(
+        'positions only go on: give them positions behind the last one' ~ which ~ ', or write the log anew with dbt '
+        ~ 'run --full-refresh --select ' ~ log.identifier
+    ) %}
+{% endmacro %}
