@@ -4,12 +4,12 @@
     transactions that are in the log, `has_snapshot_rows` whether rows of a snapshot are among them, `has_later_rows`
     whether there are rows of several snapshots, `snapshot_wal` the position of the one that the log begins with (-1:
     none), `database` the connector and the database that the log is of. -#}
-{% macro _debezium_batch(events, log, is_incremental) %}
+{% macro _debezium_batch(events, log, is_incremental, connector) %}
     {% set batch = {
         'log': log, 'is_incremental': is_incremental, 'position': none, 'last_position': none, 'last_commit': 0,
         'first_change': none, 'has_old_events': false, 'has_snapshot_rows': false, 'has_later_rows': false,
-        'snapshot_wal': none, 'database': none, 'landed_below': 0, 'copies_below': 0, 'has_untold': false,
-        'last_place': 0,
+        'snapshot_wal': none, 'database': none, 'landed_below': 0, 'copies_below': 0, 'last_place': 0,
+        'connector': connector, 'has_untold': connector in ['mysql', 'mariadb'],
     } %}
     {% set position = dbt_cdc._fetch(
         'select max(resume_position) as position from ' ~ log
@@ -22,13 +22,15 @@
         {% if news.last_position is not none %}
             {% do batch.update(news, last_commit=news.last_lsn[2:16] | int(base=16)) %}
             {% do batch.update(has_old_events=dbt_cdc._debezium_has_old_events(batch)) %}
-            {% do dbt_cdc._debezium_find_snapshot(batch) if batch.has_snapshot_rows %}
+            {% do dbt_cdc._debezium_find_snapshot(batch)
+                if batch.has_snapshot_rows and not dbt_cdc._debezium_reads_sqlserver(batch) %}
             {% do dbt_cdc._debezium_find_place(batch) if batch.has_untold %}
         {% endif %}
     {% elif execute and dbt_cdc._is_building() %}
-        {% set first = dbt_cdc._fetch(dbt_cdc._debezium_first_database(events)) %}
+        {% set first = dbt_cdc._fetch(dbt_cdc._debezium_first_database(events, batch)) %}
         {% do batch.update(first[0] if first else {}) %}
-        {% do batch.update(dbt_cdc._fetch(dbt_cdc._debezium_has_snapshots(events))[0]) %}
+        {% do batch.update(dbt_cdc._fetch(dbt_cdc._debezium_has_snapshots(events, batch))[0])
+            if not dbt_cdc._debezium_reads_sqlserver(batch) %}
     {% endif %}
     {#- the statement that does all of it has more steps than Spark's analyzer takes by default, 100 -#}
     {% do run_query('set spark.sql.analyzer.maxIterations = 500') if batch.has_untold and batch.has_later_rows %}
@@ -38,6 +40,8 @@
 
 {#- `old_ends`: the ENDs at or below the log's end; `old_xids`: the transactions of the other events below it. -#}
 {% macro _debezium_news(events, batch) -%}
+{%- set is_binlog = dbt_cdc._debezium_reads_binlog(batch) -%}
+{%- set is_sqlserver = dbt_cdc._debezium_reads_sqlserver(batch) -%}
 with log_end as (
     select
         max(lsn) as last_lsn,
@@ -63,7 +67,7 @@ passed as (
 landed as (
     select
         position,
-        from_json(value, '{{ dbt_cdc._debezium_news_envelope() }}') as event
+        from_json(value, '{{ dbt_cdc._debezium_news_envelope(batch) }}') as event
     from {{ events }}
     where position > {{ batch.position }}
 ),
@@ -76,6 +80,10 @@ news as (
         {%- endfor %}
         coalesce(event.source, event.payload.source) as source,
         coalesce(event.transaction.id, event.payload.transaction.id, event.id, event.payload.id) as transaction_id,
+        {%- if is_binlog %}
+        coalesce(event.event_count, event.payload.event_count) as event_count,
+        coalesce(event.ddl, event.payload.ddl) as ddl,
+        {%- endif %}
         last_lsn,
         database,
         {{ dbt_cdc._debezium_commit_number('last_lsn') }} as last_commit
@@ -86,26 +94,52 @@ news as (
 placed as (
     select
         *,
+        {%- if is_binlog %}
+        {{ dbt_cdc._debezium_binlog_place() }} as wal,
+        {{ dbt_cdc._debezium_binlog_xid("op = 't' or ddl is not null", 'transaction_id') }} as xid,
+        op in ('c', 'u', 'd', 't') or ddl is not null as is_change
+        {%- elif is_sqlserver %}
+        {{ dbt_cdc._debezium_wal(batch, 'id') }} as wal,
+        false as is_untold
+        {%- else %}
         try_cast(coalesce(source.lsn, split_part(id, ':', 2)) as bigint) as wal,
         split_part(coalesce(transaction_id, source.txId), ':', 1) as xid,
         op in ('c', 'u', 'd', 't') and transaction_id is null as is_untold,
         cast(get_json_object(source.sequence, '$[0]') as bigint) as previous_end
+        {%- endif %}
     from news
 )
 
 select
     max(position) as last_position,
     max(last_lsn) as last_lsn,
-    coalesce(max(database), min({{ dbt_cdc._debezium_database() }})) as database,
-    min(wal) as first_change,
+    coalesce(max(database), min({{ dbt_cdc._debezium_database(batch) }})) as database,
+    {{ '0L' if is_binlog else 'min(wal)' }} as first_change,
     bool_or(op = 'r') as has_snapshot_rows,
     max(case when op = 'r' then wal end) as last_snapshot_wal,
+    {%- if is_binlog %}
+    true as has_untold,
+    to_json(collect_set(case when is_change and wal <= last_commit then xid end)) as old_ends,
+    -- an END that comes again alone
+    to_json(array_union(
+        array_except(
+            collect_set(case when status = 'END' and event_count <> '0' then xid end),
+            collect_set(case when is_change and wal > last_commit then xid end)
+        ),
+        collect_set(case when is_change and wal <= last_commit then xid end)
+    )) as old_xids,
+    {%- elif is_sqlserver %}
+    false as has_untold,
+    to_json(collect_set(if((op in ('c', 'u', 'd') or status = 'END') and wal <= last_lsn, wal, null))) as old_ends,
+    '[]' as old_xids,
+    {%- else %}
     coalesce(bool_or(is_untold), false) as has_untold,
     to_json(collect_set(case
         when status = 'END' and wal <= last_commit or is_untold and coalesce(previous_end, wal - 1) < last_commit
             then xid
     end)) as old_ends,
     to_json(collect_set(case when not status <=> 'END' and wal <= last_commit then xid end)) as old_xids,
+    {%- endif %}
     (select landed_below from passed) as landed_below,
     coalesce((select copies_below from passed), 0) as copies_below,
     coalesce((select landed_since from passed), 0) as landed_since,
@@ -135,23 +169,29 @@ from placed
 {% endmacro %}
 
 
-{% macro _debezium_news_envelope() -%}
+{% macro _debezium_news_envelope(batch) -%}
     {%- set fields = 'id: string, op: string, status: string, transaction: struct<id: string>, '
-        ~ 'source: struct<name: string, db: string, lsn: string, txId: string, sequence: string>' -%}
+        ~ 'source: struct<name: string, db: string, lsn: string, txId: string, sequence: string'
+        ~ (', file: string, pos: string, gtid: string>, event_count: string, ddl: string'
+            if dbt_cdc._debezium_reads_binlog(batch) else ', commit_lsn: string>') -%}
 struct<{{ fields }}, payload: struct<{{ fields }}>>
 {%- endmacro %}
 
 
-{#- The connector and the database of an event, as one text. -#}
-{% macro _debezium_database() -%}
+{#- The connector and the database of an event, as one text; of a binary log, its name. -#}
+{% macro _debezium_database(batch) -%}
+{%- if dbt_cdc._debezium_reads_binlog(batch) -%}
+nullif(concat_ws(' of ', regexp_extract(source.file, '^(.*)[.]', 1), source.name), '')
+{%- else -%}
 nullif(concat_ws('.', source.name, source.db), '')
+{%- endif -%}
 {%- endmacro %}
 
 
 {#- The database of one of the events, where a log begins. -#}
-{% macro _debezium_first_database(events) -%}
+{% macro _debezium_first_database(events, batch) -%}
 with landed as (
-    select from_json(value, '{{ dbt_cdc._debezium_news_envelope() }}') as event
+    select from_json(value, '{{ dbt_cdc._debezium_news_envelope(batch) }}') as event
     from {{ events }}
     where contains(value, '"source"')
 ),
@@ -161,35 +201,48 @@ sources as (
     from landed
 )
 
-select {{ dbt_cdc._debezium_database() }} as database
+select {{ dbt_cdc._debezium_database(batch) }} as database
 from sources
-where {{ dbt_cdc._debezium_database() }} is not null
+where {{ dbt_cdc._debezium_database(batch) }} is not null
 limit 1
 {%- endmacro %}
 
 
 {#- Whether events hold rows of a snapshot after the first, where nothing else is known of them: of several snapshots,
     or behind a commit; and whether changes tell no number in their transaction. -#}
-{% macro _debezium_has_snapshots(events) -%}
+{% macro _debezium_has_snapshots(events, batch) -%}
+{%- set is_binlog = dbt_cdc._debezium_reads_binlog(batch) -%}
 select
     coalesce(min(snapshot_wal) < max(snapshot_wal) or min(commit_wal) <= max(snapshot_wal), false) as has_later_rows,
-    coalesce(bool_or(is_untold), false) as has_untold
+    {{ 'true' if is_binlog else 'coalesce(bool_or(is_untold), false)' }} as has_untold
 from (
     select
-        value rlike '"op"\\s*:\\s*"[cudt]"' and not value rlike '"transaction"\\s*:\\s*[{]' as is_untold,
-        case when value rlike '"op"\\s*:\\s*"r"' then try_cast(coalesce(
-            get_json_object(value, '$.source.lsn'), get_json_object(value, '$.payload.source.lsn')
-        ) as bigint) end as snapshot_wal,
+        is_untold,
+        case when value rlike '"op"\\s*:\\s*"r"' then wal end as snapshot_wal,
         case
+            {%- if is_binlog %}
+            when value rlike '"op"\\s*:\\s*"[cudt]"' then wal
+            {%- else %}
             when value rlike '"status"\\s*:\\s*"END"' then try_cast(split_part(coalesce(
                 get_json_object(value, '$.id'), get_json_object(value, '$.payload.id')
             ), ':', 2) as bigint)
-            when is_untold
-                then try_cast(coalesce(
-                    get_json_object(value, '$.source.lsn'), get_json_object(value, '$.payload.source.lsn')
-                ) as bigint)
+            when is_untold then wal
+            {%- endif %}
         end as commit_wal
-    from {{ events }}
+    from (
+        select
+            value,
+            value rlike '"op"\\s*:\\s*"[cudt]"' and not value rlike '"transaction"\\s*:\\s*[{]' as is_untold,
+            {{ dbt_cdc._debezium_wal(batch) }} as wal
+        from (
+            select
+                value,
+                from_json(coalesce(
+                    get_json_object(value, '$.source'), get_json_object(value, '$.payload.source')
+                ), 'lsn string, file string, pos string') as source
+            from {{ events }}
+        )
+    )
 )
 {%- endmacro %}
 

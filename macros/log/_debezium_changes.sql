@@ -44,6 +44,7 @@ known_and_new_events as (
             + (['snapshot_key'] if batch.has_later_rows else []) + ['content'] %}
         null as {{ name }}{{ ',' if not loop.last }}
         {%- endfor %}
+        {{- ',\n        null as server' if dbt_cdc._debezium_reads_binlog(batch) }}
         {{- ',\n        null as ended_at' if batch.has_untold }}
     from {{ batch.log }}
     where
@@ -115,10 +116,11 @@ lead(slot) over in_order is null as is_last,
 collect_set(case when kind in ('c', 'r') then {{ table }} end) over in_order as inserted,
 collect_set(case when kind = 'd' then {{ table }} end) over in_order as deleted,
 collect_set(case when kind = 'u' then {{ table }} end) over in_order as updated,
-collect_list(case when kind = 't' then named_struct(
-    'slot', slot, 'record_time', record_time, 'source_schema', source_schema, 'source_name', source_name
+collect_list(case when kind in ('t', 'ddl') then named_struct(
+    'operation', if(kind = 't', 'TRUNCATE', 'DDL'), 'slot', slot, 'record_time', record_time,
+    'source_schema', source_schema, 'source_name', source_name
 ) end) over in_order as truncated,
-count_if(kind in ('c', 'u', 'd', 'r', 't')) over in_order
+count_if(kind in ('c', 'u', 'd', 'r', 't', 'ddl')) over in_order
 - count_if(kind = 'c' and has_old_key) over in_order as logged_changes,
 {%- endmacro %}
 

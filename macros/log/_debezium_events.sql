@@ -3,7 +3,7 @@
 landed as (
     select
         *,
-        from_json(value, '{{ dbt_cdc._debezium_envelope() }}') as event
+        from_json(value, '{{ dbt_cdc._debezium_envelope(batch) }}') as event
     from {{ events }}
     {%- if batch.position is not none %}
     where position > {{ batch.position }} and position <= {{ batch.last_position }} or position is null
@@ -19,7 +19,7 @@ envelopes as (
         headers,
         event._corrupt_record as unreadable,
         event.schema.fields as value_schema,
-        {%- for name in dbt_cdc._debezium_payload() %}
+        {%- for name in dbt_cdc._debezium_payload(batch) %}
         coalesce(event.payload.{{ name }}, event.{{ name }}) as {{ name }},
         {%- endfor %}
         {{ dbt_cdc._debezium_before_image(before_images) | indent(8) }} as known_before,
@@ -38,17 +38,25 @@ envelopes as (
     is not the same each time, and always true, has Spark make it once, shuffled as both want it: so long as they take
     all of its columns (docs/decisions/0013). -#}
 {% macro _debezium_events(events, batch, before_images) -%}
+{%- set is_binlog = dbt_cdc._debezium_reads_binlog(batch) -%}
+{%- set is_sqlserver = dbt_cdc._debezium_reads_sqlserver(batch) -%}
 {{ dbt_cdc._debezium_envelopes(events, batch, before_images) }},
 
-{{ 'landed_events' if batch.has_untold else 'events' }} as (
+{{ 'landed_events' if batch.has_untold or is_sqlserver else 'events' }} as (
     select
         position,
         {{ dbt_cdc._debezium_kind(events, batch) | indent(8) }} as kind,
         -- never null: Spark would test it before it parses, and parse twice
         case when op = 'r' then 'snapshot'
-            else coalesce(split_part(coalesce(id, transaction.id), ':', 1),
-            {{- ' source.txId,' if batch.has_untold }} '') end as xid,
-        coalesce(cast(coalesce(source.lsn, split_part(id, ':', 2)) as bigint), 0) as wal,
+            {{- ' when tableChanges is not null then \'\'' if is_sqlserver }}
+            else coalesce(
+            {%- if is_binlog %}{{ dbt_cdc._debezium_binlog_xid("op = 't' or ddl is not null", 'id, transaction.id') }}
+            {%- elif is_sqlserver %}{{ dbt_cdc._debezium_wal(batch, 'id') }}
+            {%- else %}split_part(coalesce(id, transaction.id), ':', 1)
+            {%- endif %},
+            {{- ' source.txId,' if batch.has_untold and not is_binlog }} '') end as xid,
+        coalesce({{ dbt_cdc._debezium_wal(batch, 'id' if is_sqlserver else "split_part(id, ':', 2)") }}, {{
+            "''" if is_sqlserver else '0' }}) as wal,
         cast(case
             when status = 'BEGIN' then 0
             when status = 'END' then {{ dbt_cdc._debezium_last_slot() }}
@@ -59,7 +67,7 @@ envelopes as (
         timestamp_micros(
             cast(coalesce(source.ts_us, concat(coalesce(source.ts_ms, ts_ms), '000')) as bigint)
         ) as record_time,
-        source.schema as source_schema,
+        coalesce(source.schema, source.db) as source_schema,
         source.table as source_name,
         coalesce(key, 'null') <> 'null' as has_key,
         coalesce(contains(headers, '"__debezium.oldkey"'), false) as has_old_key,
@@ -78,8 +86,27 @@ envelopes as (
         case when op = 'r' then if(startswith(key, '{"schema"'), get_json_object(key, '$.payload'), key) end
             as snapshot_key,
         {%- endif %}
-        xxhash64(source.lsn, op, source.schema, source.table, images) as content
-        {%- if batch.has_untold %},
+        xxhash64(
+            {{ 'source.file, source.pos, source.`row`, ddl, tableChanges' if is_binlog
+                else 'source.commit_lsn, source.change_lsn, source.event_serial_no' if is_sqlserver
+                else 'source.lsn' }},
+            op, source_schema, source_name, images
+        ) as content
+        {%- if is_binlog %},
+        nullif(source.server_id, '0') as server,
+        cast(source.`row` as bigint) as event_row,
+        cast(transaction.total_order as bigint) as total_order,
+        transaction.id is not null as has_metadata,
+        ddl,
+        {{ dbt_cdc._debezium_binlog_changes() | indent(8) }} as table_changes
+        {%- elif is_sqlserver %},
+        topic,
+        key,
+        xid as commit_lsn,
+        {{ dbt_cdc._debezium_sqlserver_lsn('source.change_lsn') }} as change_lsn,
+        cast(source.event_serial_no as int) as serial,
+        transaction.id is not null as has_metadata
+        {%- elif batch.has_untold %},
         {{ dbt_cdc._debezium_is_untold() }} as is_untold,
         cast(get_json_object(source.sequence, '$[0]') as bigint) as previous_end,
         source.sequence is not null as has_sequence,
@@ -91,18 +118,23 @@ envelopes as (
     where rand() < 1
     distribute by xid
 )
-{%- if batch.has_untold %},
+{%- if is_sqlserver %},
 
-{{ dbt_cdc._debezium_told(batch) }}
+events as (
+    {{- dbt_cdc._debezium_sqlserver_events(batch) }}
+)
+{%- elif batch.has_untold %},
+
+{{ dbt_cdc._debezium_binlog_events(batch) if is_binlog else dbt_cdc._debezium_told(batch) }}
 {%- endif %}
 {%- endmacro %}
 
 
 {#- The JSON of an event, with and without its schema. Texts, since Debezium writes numbers as either; an image
     is one text. -#}
-{% macro _debezium_envelope() -%}
+{% macro _debezium_envelope(batch) -%}
     {%- set fields = [] -%}
-    {%- for name, data_type in dbt_cdc._debezium_payload().items() -%}
+    {%- for name, data_type in dbt_cdc._debezium_payload(batch).items() -%}
         {%- do fields.append(name ~ ': ' ~ data_type) -%}
     {%- endfor -%}
     struct<{{ fields | join(', ') }}, payload: struct<{{ fields | join(', ') }}>, {# -#}
@@ -112,21 +144,26 @@ envelopes as (
 {%- endmacro %}
 
 
-{% macro _debezium_payload() %}
-    {% do return({
+{% macro _debezium_payload(batch) %}
+    {% set is_binlog = dbt_cdc._debezium_reads_binlog(batch) %}
+    {% set is_sqlserver = dbt_cdc._debezium_reads_sqlserver(batch) %}
+    {% do return(dict({
         'op': 'string', 'status': 'string', 'id': 'string', 'event_count': 'string',
         'ts_ms': 'string', 'ts_us': 'string',
         'source': 'struct<connector: string, name: string, db: string, `schema`: string, `table`: string, '
-            ~ 'snapshot: string, lsn: string, txId: string, sequence: string, ts_us: string, ts_ms: string>',
+            ~ 'snapshot: string, lsn: string, txId: string, sequence: string, ts_us: string, ts_ms: string'
+            ~ (', server_id: string, gtid: string, file: string, pos: string, `row`: string>' if is_binlog
+                else ', commit_lsn: string, change_lsn: string, event_serial_no: string>' if is_sqlserver else '>'),
         'transaction': 'struct<id: string, total_order: string>',
         'before': 'string', 'after': 'string',
-    }) %}
+    }, **({'ddl': 'string', 'tableChanges': 'string'} if is_binlog or is_sqlserver else {}))) %}
 {% endmacro %}
 
 
 {#- What an event is, or an error that says what is wrong with it. -#}
 {% macro _debezium_kind(events, batch) -%}
-    {%- set database = batch.database -%}
+    {%- set database, is_binlog = batch.database, dbt_cdc._debezium_reads_binlog(batch) -%}
+    {%- set is_sqlserver = dbt_cdc._debezium_reads_sqlserver(batch) -%}
     {%- set place = "concat_ws('', 'event at position ', position, ' of topic ', topic)" -%}
     {%- set mend = ', which has its file, too, where the landing keeps that; correct it (an UPDATE, sent by '
         ~ 'run_statement), or delete it and land it again; then run again: nothing of this batch is in the log' -%}
@@ -143,23 +180,29 @@ envelopes as (
             then {{ dbt_cdc._raise_bad_record(
                 place, "'it is not readable JSON, or more than one'", 'look at its row in ' ~ events ~ mend
             ) | indent(8) }}
-        when status in ('BEGIN', 'END') and not coalesce(id, '') rlike '^[^:]+:[0-9]+\\z'
+        when status in ('BEGIN', 'END')
+            and not coalesce(id, '') rlike '
+            {%- if is_binlog %}.
+            {%- elif is_sqlserver %}{{ dbt_cdc._debezium_sqlserver_pattern() }}
+            {%- else %}^[^:]+:[0-9]+\\z
+            {%- endif %}'
             then {{ dbt_cdc._raise_bad_record(
                 place, "concat('its transaction id ', coalesce(id, 'NULL'), ' has no LSN')",
                 'read PostgreSQL, no other source, with Debezium 2 or later'
             ) | indent(8) }}
         when status in ('BEGIN', 'END')
             then status
-        when source.connector <> 'postgresql'
+        when source.connector not in ({{ dbt_cdc._literals(
+            ['mysql', 'mariadb'] if is_binlog else ['sqlserver'] if is_sqlserver else ['postgresql']) }})
             then raise_error(concat(
                 'CDC 22988: ', {{ place }}, ' comes from the connector ', source.connector,
                 {{ dbt_cdc._literal(dbt_cdc._advice(dbt_cdc._connector_advice())) }}
             ))
         {%- if database %}
-        when {{ dbt_cdc._debezium_database() }} <> {{ dbt_cdc._literal(database) }}
+        when {{ dbt_cdc._debezium_database(batch) }} <> {{ dbt_cdc._literal(database) }}
             then {{ dbt_cdc._raise_bad_record(
                 place,
-                "concat('it comes from ', " ~ dbt_cdc._debezium_database() ~ ", ', and the log is of ', "
+                "concat('it comes from ', " ~ dbt_cdc._debezium_database(batch) ~ ", ', and the log is of ', "
                 ~ dbt_cdc._literal(database) ~ ")",
                 'LSNs of two databases or connectors do not compare: give each a log and a schema of its own'
             ) | indent(8) }}
@@ -170,12 +213,18 @@ envelopes as (
                 'leave these events out of the relation, and take a blocking snapshot in their place (the signal '
                 ~ 'execute-snapshot of type blocking)'
             ) | indent(8) }}
+        {%- if is_binlog %}
+        {{ dbt_cdc._debezium_binlog_faults(place) }}
+        {%- elif is_sqlserver %}
+        {{ dbt_cdc._debezium_sqlserver_faults(place) }}
+        {%- else %}
         when op in ('c', 'u', 'd', 't') and transaction.total_order is null
             {{- ' and (source.txId is null or source.sequence is null)' if batch.has_untold }}
             then {{ dbt_cdc._raise_bad_record(
                 place, "'it does not tell its transaction'",
                 'set provide.transaction.metadata=true in the connector, or read the source with Debezium 2 or later'
             ) | indent(8) }}
+        {%- endif %}
         when {{ dbt_cdc._debezium_is_rounded() | indent(8) }}
             then {{ dbt_cdc._raise_bad_record(
                 place, "'a number has more digits than a double'",

@@ -36,7 +36,7 @@ and exists(
 {% macro _debezium_before_image(before_images) -%}
     {%- if before_images -%}
 case
-    when before is null or concat(source.schema, '.', source.table) not in (
+    when before is null or concat(coalesce(source.schema, source.db), '.', source.table) not in (
         {{ dbt_cdc._literals(before_images) }}
     ) then before
     when get_json_object(key, '$.schema.type') = 'struct' then get_json_object(key, '$.payload')

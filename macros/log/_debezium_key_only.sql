@@ -71,7 +71,7 @@ order by source_table
 {#- CTE of the images of some operations, without the columns of the key; `tells_more`: one of the others has a value
     that PostgreSQL and Debezium do not put there by themselves. -#}
 {% macro _debezium_images_beside_keys(events, batch, operations, image, topics=none, name='images') -%}
-{%- set envelope = 'op string, ' ~ image ~ ' string, source struct<`schema`: string, `table`: string>' -%}
+{%- set envelope = 'op string, ' ~ image ~ ' string, source struct<db: string, `schema`: string, `table`: string>' -%}
 {{ name }} as (
     select
         *,
@@ -83,7 +83,7 @@ order by source_table
             position,
             topic,
             key,
-            concat(event.source.schema, '.', event.source.table) as source_table,
+            concat(coalesce(event.source.schema, event.source.db), '.', event.source.table) as source_table,
             map_filter(
                 from_json(event.{{ image }}, 'map<string, string>'),
                 (name, value) -> not array_contains(json_object_keys(

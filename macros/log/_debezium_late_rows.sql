@@ -36,9 +36,9 @@ first_landed as (
 
 snapshot_rows as (
     select
-        cast(source.lsn as bigint) as wal,
-        {{ dbt_cdc._debezium_lsn_sql('cast(source.lsn as bigint) + 1') }} as snapshot_lsn,
-        source.schema as source_schema,
+        {{ dbt_cdc._debezium_wal(batch) }} as wal,
+        {{ dbt_cdc._debezium_lsn_sql(dbt_cdc._debezium_wal(batch) ~ ' + 1') }} as snapshot_lsn,
+        coalesce(source.schema, source.db) as source_schema,
         source.table as source_name,
         {{ dbt_cdc._debezium_image('after') | indent(8) }} as after_image,
         position,

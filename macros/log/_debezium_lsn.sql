@@ -6,7 +6,14 @@
 {% endmacro %}
 
 
-{#- The same in SQL; `low` is the number in the transaction, none for its COMMIT. -#}
+{#- The last commit of the log, the zero LSN where there is none. -#}
+{% macro _debezium_last_lsn(batch) %}
+    {% do return((batch.get('last_lsn') or dbt_cdc._zero_lsn()) if dbt_cdc._debezium_reads_sqlserver(batch)
+        else dbt_cdc._debezium_lsn(batch.last_commit)) %}
+{% endmacro %}
+
+
+{#- The LSN of a commit number in SQL; `low` is the number in the transaction, none for its COMMIT. -#}
 {% macro _debezium_lsn_sql(high, low=none) -%}
 concat('0x', lpad(hex({{ high }}), 14, '0'), {{ 'lpad(hex(' ~ low ~ "), 6, '0')" if low else "'000000'" }})
 {%- endmacro %}

@@ -13,7 +13,7 @@
         {% do dbt_cdc.raise_cdc_error(
             22859,
             'transaction' ~ dbt_cdc._debezium_named(late) ~ ' committed at or below the end of the log, '
-            ~ dbt_cdc._debezium_lsn(batch.last_commit) ~ ', and is not in it'
+            ~ dbt_cdc._debezium_last_lsn(batch) ~ ', and is not in it'
             ~ ': the events landed late, or the LSNs of the source went back (a restored backup, a failover, a new '
             ~ 'cluster)',
             'nothing of this batch is in the log; ' ~ anew ~ '; where the source began anew, give its events a log '
@@ -42,6 +42,9 @@
 {#- By transaction the events that are no copies: of an END its COMMIT is one, of a change a record of its place and
     images. Each half of a key change has its image in the one UPDATE. -#}
 {% macro _debezium_old_events(events, batch, before_images) -%}
+{%- if dbt_cdc._debezium_reads_sqlserver(batch) -%}
+{{ dbt_cdc._debezium_sqlserver_old_events(events, batch, before_images) }}
+{%- else -%}
 with {{ dbt_cdc._debezium_events(events, batch, before_images) }},
 
 {{ dbt_cdc._debezium_owners(batch) }},
@@ -54,7 +57,7 @@ old_events as (
     where
         commit_number <= {{ batch.last_commit }}
         and {{ 'coalesce(position, ended_at)' if batch.has_untold else 'position' }} is not null
-        and kind in ('END', 'c', 'u', 'd', 't')
+        and kind in ('END', 'c', 'u', 'd', 't', 'ddl')
 ),
 
 logged as (
@@ -66,6 +69,7 @@ logged as (
         source_name,
         before_image,
         after_image,
+        ddl_command,
         source_lsn
     from {{ batch.log }}
 ),
@@ -83,8 +87,9 @@ unknown as (
                 and old_events.source_schema = logged.source_schema
                 and old_events.source_name = logged.source_name
                 and (after is null or after = after_image)
-                and (before is null or before = before_image)
+                and (before is null or before = if(kind = 'ddl', ddl_command, before_image))
                 and (kind = 't') = (operation = 'TRUNCATE')
+                and (kind = 'ddl') = (operation = 'DDL')
             ))
 )
 
@@ -99,4 +104,5 @@ where not {{ dbt_cdc._is_given_up() }}
 group by xid, commit_number
 order by commit_number
 limit 1000
+{%- endif -%}
 {%- endmacro %}

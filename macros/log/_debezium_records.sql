@@ -19,6 +19,7 @@ operations as (
             when kind = 'u' then array('UPDATE')
             when kind = 'd' and not is_old_half then array('DELETE')
             when kind = 't' then array('TRUNCATE')
+            when kind = 'ddl' then array('DDL')
         end) as operation
     from changes
 ),
@@ -52,9 +53,10 @@ records as (
         end as record_time,
         case when is_change then source_schema end as source_schema,
         case when is_change then source_name end as source_name,
-        case when is_change then if(is_new_half, deleted_image, before) end as before_image,
+        case when is_change and kind <> 'ddl' then if(is_new_half, deleted_image, before) end as before_image,
         case when is_change then after end as after_image,
-        cast(null as string) as ddl_command,
+        {{ "case when kind = 'ddl' then before end" if dbt_cdc._debezium_reads_binlog(batch)
+            else 'cast(null as string)' }} as ddl_command,
         cast(null as int) as command_id,
         case when is_change then encodings end as encodings,
         case when is_change then wal end as source_lsn,
@@ -78,7 +80,7 @@ transform(truncated, emptied -> named_struct(
         'lsn', {{ dbt_cdc._debezium_lsn_sql(
             'previous_commit + (1 + emptied.slot) div ' ~ 2 ** 24, '(1 + emptied.slot) % ' ~ 2 ** 24) }},
         'record_time', cast(emptied.record_time as string),
-        'operation', 'TRUNCATE',
+        'operation', emptied.operation,
         'source_schema', emptied.source_schema,
         'source_name', emptied.source_name
     ))

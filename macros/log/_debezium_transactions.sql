@@ -3,6 +3,7 @@
     whose END has not landed may be before all those whose END landed after its events. -#}
 {% macro _debezium_transactions(batch) -%}
 {%- set snapshot_commit = dbt_cdc._debezium_snapshot_commit() -%}
+{%- set is_binlog = dbt_cdc._debezium_reads_binlog(batch) -%}
 slots as (
     -- a number of two contents: the connector restarted inside the transaction, and numbered its events anew
     select
@@ -21,6 +22,7 @@ slots as (
         max(case when kind not in ('BEGIN', 'END') then record_time end) as change_time,
         max(case when kind = 'END' then record_time end) as end_time,
         bool_or(snapshot_mark = 'last') as is_last_row,
+        {{ 'max(server) as server,' if is_binlog }}
         min(wal) as first_wal,
         max(wal) as last_wal,
         min(position) as first_position,
@@ -52,6 +54,7 @@ transactions as (
         min(first_position) as first_position,
         max(last_position) as last_position,
         min(end_position) as end_position,
+        {{ 'max(server) as server,' if is_binlog }}
         sum(landed_rows - messages) as landed_rows,
         count(case when slot = 0 then begin_time end) as begins,
         sum(messages) as messages,
@@ -121,7 +124,9 @@ queue as (
             min(case when commit_number is null then first_position end) over (partition by fate order by place)
             < end_position, false
         ) as has_open_before,
-        max(if(end_position is null, null, struct(commit_number, end_position, change_time))) over (
+        max(if(
+            end_position is null, null, struct(commit_number, end_position, change_time{{ ', server' if is_binlog }})
+        )) over (
             partition by fate order by end_position rows between unbounded preceding and 1 preceding
         ) as before_it,
         coalesce(
@@ -165,7 +170,7 @@ emitted_transactions as (
         is_later,
         {{ dbt_cdc._debezium_check_room(batch) | indent(4) }} as previous_commit,
         coalesce(begin_time, change_time, end_time) as begin_time,
-        coalesce(change_time, end_time) as commit_time,
+        {{ 'greatest' if is_binlog else 'coalesce' }}(change_time, end_time) as commit_time,
         first_wal,
         if(xid = 'snapshot', first_wal, commit_number) as last_wal,
         first_position,
@@ -186,7 +191,10 @@ emitted_transactions as (
                 when
                     before_it.commit_number > commit_number
                     and before_it.end_position < first_position
-                    and before_it.change_time < change_time - interval '10' second
+                    and (
+                        before_it.change_time < change_time - interval '10' second
+                        {{- ' or before_it.server <> server' if is_binlog }}
+                    )
                     then concat_ws(':', xid, commit_number)
             end) over () as gone_back,
             {{ dbt_cdc._debezium_balance(batch) | indent(12) }} as balance

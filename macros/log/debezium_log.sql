@@ -11,16 +11,26 @@
     {%- set is_incremental = execute and is_incremental() -%}
     {%- do dbt_cdc._debezium_check_log(this) if is_incremental -%}
     {%- set batch = dict(
-        dbt_cdc._debezium_batch(events, this, is_incremental), placeholder=unavailable_value_placeholder) -%}
+        dbt_cdc._debezium_batch(events, this, is_incremental, connector), placeholder=unavailable_value_placeholder) -%}
     {%- do dbt_cdc._debezium_check_old_events(events, batch, before_images or {}) if batch.has_old_events -%}
-    {%- do dbt_cdc._debezium_check_late_rows(events, batch)
-        if batch.has_snapshot_rows and 'snapshot' not in dbt_cdc._given_up() -%}
+    {%- set is_sqlserver = dbt_cdc._debezium_reads_sqlserver(batch) -%}
+    {%- if batch.has_snapshot_rows and batch.position is not none and 'snapshot' not in dbt_cdc._given_up() -%}
+        {%- do dbt_cdc._debezium_sqlserver_check_snapshot(events, batch) if is_sqlserver
+            else dbt_cdc._debezium_check_late_rows(events, batch) -%}
+    {%- endif -%}
     {%- do dbt_cdc._debezium_check_later_snapshots(events, batch, before_images or {}) if batch.has_later_rows -%}
     {%- do dbt_cdc._debezium_check_deletes(events, batch, before_images or {})
         if dbt_cdc._is_building() and (batch.position is none or batch.last_position > batch.position) -%}
     {%- do dbt_cdc._note_adapter(events, this, batch, before_images) if dbt_cdc._is_building() -%}
 with {{ dbt_cdc._debezium_events(events, batch, before_images or {}) }},
 
+{% if is_sqlserver -%}
+{{ dbt_cdc._debezium_sqlserver_transactions(batch) }},
+
+{{ dbt_cdc._debezium_sqlserver_changes() }},
+
+{{ dbt_cdc._debezium_sqlserver_records(batch) }}
+{%- else -%}
 {{ dbt_cdc._debezium_owners(batch) }},
 
 {{ dbt_cdc._debezium_transactions(batch) }},
@@ -28,6 +38,7 @@ with {{ dbt_cdc._debezium_events(events, batch, before_images or {}) }},
 {{ dbt_cdc._debezium_changes(batch) }},
 
 {{ dbt_cdc._debezium_records(batch) }}
+{%- endif %}
 {%- if batch.has_later_rows %},
 
 {{ dbt_cdc._debezium_later_records(batch) }}
@@ -37,7 +48,7 @@ select * from {{ 'records_and_snapshots' if batch.has_later_rows else 'records' 
 {%- if batch.is_incremental %}
 -- Delta checks an append that reads its target: of two runs at the same time one appends
 where not exists (
-    select 1 from {{ this }} where lsn > '{{ dbt_cdc._debezium_lsn(batch.last_commit) }}'
+    select 1 from {{ this }} where lsn > '{{ dbt_cdc._debezium_last_lsn(batch) }}'
 )
 {%- endif %}
 {%- endmacro %}
@@ -45,7 +56,7 @@ where not exists (
 
 {#- Refuses what the adapter does not know, naming what it knows. -#}
 {% macro _debezium_check_arguments(connector, types, before_images, placeholder) %}
-    {% if connector != 'postgresql' %}
+    {% if connector not in ['postgresql', 'mysql', 'mariadb'] %}
         {% do dbt_cdc.raise_cdc_error(
             22988, "debezium_log: connector '" ~ connector ~ "' is not supported", dbt_cdc._connector_advice()
         ) %}
@@ -106,7 +117,8 @@ where not exists (
     {% do dbt_cdc._invocation_cache().update(adapter={
         'unique_id': model.unique_id, 'events': events | string, 'log': log, 'before_images': before_images or {},
         'is_incremental': config.get('materialized') == 'incremental', 'position': batch.position,
+        'connector': batch.connector,
         'has_news': batch.position is none or batch.position < batch.last_position,
-        'previous_lsn': dbt_cdc._debezium_lsn(batch.last_commit),
+        'previous_lsn': dbt_cdc._debezium_last_lsn(batch),
     }) %}
 {% endmacro %}

@@ -100,6 +100,7 @@ sources:
 
 {{ '{{' }} dbt_cdc.debezium_log(
     {{ "ref('landed_events')" if place.landing else place.reference }},
+    {{- "\n    connector='" ~ place.connector ~ "'," if place.connector in ['mysql', 'mariadb'] }}
     {%- if types %}
     types={
         {%- for table, columns in types.items() %}

@@ -84,6 +84,7 @@
     repeats_key: rows of a snapshot have the same one, schemas: the events' own, the last one last}. -#}
 {% macro _landed_tables(place) %}
     {% set tables = {} %}
+    {% do place.update(connector=dbt_cdc._landed_connector(place.relation)) if place.kind != 'log' %}
     {% for row in dbt_cdc._fetch(dbt_cdc._landed_tables_sql(place)) if row.source_name and row.changes %}
         {% set table = tables.setdefault(row.source_schema ~ '.' ~ row.source_name, {
             'source_schema': row.source_schema, 'source_name': row.source_name, 'changes': 0,
@@ -97,6 +98,16 @@
         {% do table.schemas.append(fromjson(row.fields)) if row.fields %}
     {% endfor %}
     {% do return(tables) %}
+{% endmacro %}
+
+
+{#- The connector of the events: of the first one that tells it. -#}
+{% macro _landed_connector(events) %}
+    {% set found = dbt_cdc._fetch(
+        "select get_json_object(value, '$.source.connector') as bare, "
+        ~ "get_json_object(value, '$.payload.source.connector') as wrapped from " ~ events
+        ~ ' where contains(value, \'"connector"\') limit 1') %}
+    {% do return((found[0].bare or found[0].wrapped) if found else none) %}
 {% endmacro %}
 
 
@@ -117,24 +128,25 @@ with changes as (
     from {{ place.relation }}
 )
 {%- else -%}
-with {{ dbt_cdc._debezium_envelopes(place.relation, {'position': none}, {}) }},
+{%- set batch = {'position': none, 'connector': place.connector, 'has_untold': true} -%}
+with {{ dbt_cdc._debezium_envelopes(place.relation, batch, {}) }},
 
 kinds as (
     select
         *,
-        {{ dbt_cdc._debezium_kind(place.name, {'has_untold': true}) | indent(8) }} as kind
+        {{ dbt_cdc._debezium_kind(place.name, batch) | indent(8) }} as kind
     from envelopes
 ),
 
 changes as (
     select
-        source.schema as source_schema,
+        coalesce(source.schema, source.db) as source_schema,
         source.table as source_name,
         position as lsn,
         kind in ('c', 'u', 'd', 'r') as is_change,
         kind = 'u' and before is null as lacks_before_image,
         if(get_json_object(key, '$.schema.type') = 'struct', get_json_object(key, '$.payload'), key) as key,
-        if(kind = 'r', concat(source.lsn, ' ', key), null) as snapshot_key,
+        if(kind = 'r', concat({{ dbt_cdc._debezium_wal(batch) }}, ' ', key), null) as snapshot_key,
         if(kind = 'r', after, null) as snapshot_row,
         if(value_schema is null, null, get_json_object(value, '$.schema.fields')) as fields
     from kinds
@@ -163,7 +175,7 @@ with {{ dbt_cdc._debezium_envelopes(events, {'position': none}, {}) }}
 select
     position as lsn,
     {{ dbt_cdc._case_of('op', {'u': "'UPDATE'", 'd': "'DELETE'", 'c': "'INSERT'", 'r': "'INSERT'"}) | indent(4) }} as operation,
-    source.schema as source_schema,
+    coalesce(source.schema, source.db) as source_schema,
     source.table as source_name,
     {{ dbt_cdc._debezium_image('before') | indent(4) }} as before_image,
     {{ dbt_cdc._debezium_image('after') | indent(4) }} as after_image

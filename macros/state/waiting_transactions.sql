@@ -9,7 +9,8 @@
         and load_cached_relation(adapter_log.log) is not none %}
     {% if is_written %}
         {% do dbt_cdc._record_balance(adapter_log) if adapter_log.has_news and adapter_log.log.type != 'view' %}
-        {% set batch = dbt_cdc._debezium_batch(adapter_log.events, adapter_log.log, adapter_log.is_incremental) %}
+        {% set batch = dbt_cdc._debezium_batch(
+            adapter_log.events, adapter_log.log, adapter_log.is_incremental, adapter_log.connector) %}
         {#- where the log has taken in all that has landed, nothing waits -#}
         {% set found = dbt_cdc._fetch(dbt_cdc._waiting_sql(adapter_log, batch))
             if batch.position is none or batch.position < batch.last_position else [] %}
@@ -44,12 +45,6 @@
 {% endmacro %}
 
 
-{#- Why the last transaction of a connector without transaction metadata waits, as a rule. -#}
-{% macro _no_later_one() %}
-    {% do return('no later transaction has landed, which tells where this one ended') %}
-{% endmacro %}
-
-
 {% macro _waiting_text(row) %}
     {% do return(
         ('the ' if row.tran_id.startswith('snapshot') else 'transaction ') ~ row.tran_id
@@ -61,6 +56,9 @@
 
 {#- As the model waiting_transactions describes them, the one that the others wait for first. -#}
 {% macro _waiting_sql(adapter_log, batch) -%}
+{%- if dbt_cdc._debezium_reads_sqlserver(batch) -%}
+{{ dbt_cdc._debezium_sqlserver_waiting(adapter_log, batch) }}
+{%- else -%}
 with {{ dbt_cdc._debezium_events(adapter_log.events, batch, adapter_log.before_images) }},
 
 {{ dbt_cdc._debezium_owners(batch) }},
@@ -99,6 +97,7 @@ from decided
 where fate = 'new' and not is_emitted
 order by place, first_position
 limit 1000
+{%- endif -%}
 {%- endmacro %}
 
 

@@ -294,6 +294,145 @@ class Connector:
         self._send("message", {"prefix": "beat"}, value, (number, database.lsn))
 
 
+FILE = 100_000  # bytes of a binary log file
+
+
+class BinlogConnector(Connector):
+    """Of MySQL: places are file, position and row, transactions GTIDs, whose BEGIN and END tell no
+    place. A restart skips what was sent of a transaction, and numbers its events from 1 again."""
+
+    binlog, server = "binlog", 77
+
+    def _place(self, lsn: int, row: int, server: int, gtid: str | None) -> Row:
+        file, position = divmod(lsn, FILE)
+        return {
+            "server_id": server, "gtid": gtid, "file": f"{self.binlog}.{file:06d}",
+            "pos": position, "row": row,
+        }  # fmt: skip
+
+    def _gtid(self, transaction: Transaction) -> str:
+        return f"0-{self.server}-{transaction.xid}"
+
+    def _source(
+        self, table: str, lsn: int, micros: int, xid: int, mark: str, number: int | None = None
+    ) -> Row:
+        return {
+            "version": "3.2.3.Final", "connector": "mysql", "name": self.name,
+            "ts_ms": micros // 1_000_000 * 1000, "snapshot": mark, "db": "public", "table": table,
+            **self._place(lsn, 0, 0, None),
+        }  # fmt: skip
+
+    def _status(
+        self,
+        word: str,
+        transaction: Transaction,
+        lsn: int,
+        count: int | None,
+        offset: tuple[int, int],
+    ) -> tuple[Any, ...]:
+        topic, _, value, _ = super()._status(word, transaction, lsn, count, offset)
+        gtid = self._gtid(transaction)
+        return topic, {"id": gtid}, {**value, "id": gtid}, offset
+
+    def _change(
+        self,
+        part: Change,
+        whole: Change,
+        transaction: Transaction,
+        order: int,
+        is_move: bool,
+        offset: tuple[int, int],
+    ) -> tuple[Any, ...]:
+        topic, key, value, _, headers = super()._change(
+            part, whole, transaction, order, is_move, offset
+        )
+        gtid = self._gtid(transaction)
+        row = _row_of(whole, transaction)
+        value["source"] |= self._place(part.lsn, row, self.server, gtid)
+        if value["transaction"]:
+            value["transaction"]["id"] = gtid
+        return topic, key, value, offset, headers
+
+    def beat(self) -> None:
+        """A row of another table, as `heartbeat.action.query` writes it."""
+        database = self.database
+        change = Change(database.next_lsn(), "c", "beat", None, {"id": 1})
+        end = database.next_lsn()
+        transaction = Transaction(database.xid + 1, change.lsn, (change,), end, database.clock)
+        self._send(*self._change(change, change, transaction, 1, False, (0, 0)))
+
+
+class SqlServerConnector(Connector):
+    """Of SQL Server: each event tells the LSN of its commit and its own, and counts those of one
+    LSN. A restart goes on with its numbers. Db2's is alike."""
+
+    @staticmethod
+    def lsn(number: int, row: int = 1) -> str:
+        return f"00000027:{number:08x}:{row:04x}"
+
+    def _source(
+        self, table: str, lsn: int, micros: int, xid: int, mark: str, number: int | None = None
+    ) -> Row:
+        return {
+            "version": "3.6.1.Final", "connector": "sqlserver", "name": self.name,
+            "ts_ms": micros // 1000, "snapshot": mark, "db": self.database.name, "schema": "public",
+            "table": table, "change_lsn": None, "commit_lsn": self.lsn(lsn),
+            "event_serial_no": None,
+        }  # fmt: skip
+
+    def _status(
+        self,
+        word: str,
+        transaction: Transaction,
+        lsn: int,
+        count: int | None,
+        offset: tuple[int, int],
+    ) -> tuple[Any, ...]:
+        topic, _, value, _ = super()._status(word, transaction, lsn, count, offset)
+        name = self.lsn(transaction.end)
+        return topic, {"id": name}, {**value, "id": name}, offset
+
+    def _change(
+        self,
+        part: Change,
+        whole: Change,
+        transaction: Transaction,
+        order: int,
+        is_move: bool,
+        offset: tuple[int, int],
+    ) -> tuple[Any, ...]:
+        topic, key, value, _, _ = super()._change(part, whole, transaction, order, is_move, offset)
+        name = self.lsn(transaction.end)
+        value["source"] |= {
+            "commit_lsn": name,
+            "change_lsn": self.lsn(part.lsn, _row_of(whole, transaction)),
+            "event_serial_no": 2 if part.op == "u" or (is_move and part.op == "c") else 1,
+        }
+        if value["transaction"]:
+            value["transaction"]["id"] = name
+        return topic, key, value, offset
+
+    def _messages(self, after: int) -> Iterator[tuple[Any, ...]]:
+        first, is_sent = self.next_transaction, False
+        for message in super()._messages(0):
+            value, (number, _) = message[2:4]
+            if after and number == first:
+                if value is not None:
+                    lsn = value.get("source", {}).get("change_lsn") or self.lsn(0)
+                    is_sent = int(lsn.split(":")[1], 16) <= after
+                if is_sent:
+                    continue
+            yield message
+
+    beat = BinlogConnector.beat
+
+
+def _row_of(change: Change, transaction: Transaction) -> int:
+    """The number of a change among those of one LSN, from 0 on."""
+    same = [other for other in transaction.changes if other.lsn == change.lsn]
+    return next(n for n, other in enumerate(same) if other is change)
+
+
 def arrive(events: Iterable[Event], first: int = 1) -> list[Event]:
     """The events with positions in their order."""
     return [replace(event, position=n) for n, event in enumerate(events, start=first)]
@@ -304,7 +443,7 @@ def rows_by_the_log(records: Iterable[LogRecord | Any], table: str) -> list[str]
     where a record does not fit what was there: changes are missing, doubled or out of order."""
     rows: list[Row] = []
     for record in sorted(records, key=lambda r: r.lsn):
-        if record.source_name != table:
+        if record.source_name != table or record.operation == "DDL":
             continue
         before, after = (
             image and json.loads(image) for image in (record.before_image, record.after_image)

@@ -20,7 +20,9 @@ class Story:
     events: list[Event]
 
 
-def begin(rng: random.Random, metadata: bool = True) -> tuple[Database, Connector]:
+def begin(
+    rng: random.Random, metadata: bool = True, kind: type[Connector] = Connector
+) -> tuple[Database, Connector]:
     """Two tables with a key and one without, and a snapshot of them that may have broken off."""
     database = Database(["t", "s", "bag"], ["t", "s"])
     database.commit(
@@ -28,7 +30,7 @@ def begin(rng: random.Random, metadata: bool = True) -> tuple[Database, Connecto
         ("insert", "s", *(_row(rng, n) for n in range(1, 4))),
         ("insert", "bag", *[{"id": 0, "v": "same"}] * 2),
     )
-    connector = Connector(database, metadata=metadata)
+    connector = kind(database, metadata=metadata)
     micros = rng.random() < 0.7
     if rng.random() < 0.3:
         connector.snapshot(rng.randrange(1, 8), micros)
@@ -131,11 +133,17 @@ def arrive_by_topic(rng: random.Random, events: list[Event]) -> list[Event]:
     return landed
 
 
-def clean(seed: int, segments: int, ways: list[str] = WAYS, metadata: bool = True) -> Story:
+def clean(
+    seed: int,
+    segments: int,
+    ways: list[str] = WAYS,
+    metadata: bool = True,
+    kind: type[Connector] = Connector,
+) -> Story:
     """A story whose log is the database, whatever the connector went through. Without `metadata`
     topics land in one order."""
     rng = random.Random(seed)
-    database, connector = begin(rng, metadata)
+    database, connector = begin(rng, metadata, kind)
     for _ in range(segments):
         go_on(rng, database, connector, ways)
     database.commit(*_statements(rng, database, has_equal=False))
@@ -151,17 +159,22 @@ def clean(seed: int, segments: int, ways: list[str] = WAYS, metadata: bool = Tru
     return Story(database, landed)
 
 
-def faulty(seed: int, ways: list[str] = WAYS, metadata: bool = True) -> tuple[str, Story]:
+def faulty(
+    seed: int,
+    ways: list[str] = WAYS,
+    metadata: bool = True,
+    kind: type[Connector] = Connector,
+) -> tuple[str, Story]:
     """A short story in which something goes wrong that no log can always make good."""
     rng = random.Random(seed)
-    database, connector = begin(rng, metadata)
+    database, connector = begin(rng, metadata, kind)
     for _ in range(3):
         go_on(rng, database, connector, ways)
     start = rng.randrange(8, len(connector.sent))
     events = list(connector.sent)
     fault = rng.choice(["lost", "late", "part", "back", "other", "shuffled"])
     if fault == "lost":  # what was sent before a restart, and not again, leaves no trace
-        database, connector = begin(rng, metadata)
+        database, connector = begin(rng, metadata, kind)
         start = len(connector.sent) + 3
         for _ in range(5):
             database.commit(*_statements(rng, database, has_equal=True))
@@ -185,7 +198,7 @@ def faulty(seed: int, ways: list[str] = WAYS, metadata: bool = True) -> tuple[st
         other = Database(["t"], ["t"], name="other")
         other.lsn = database.lsn + rng.randrange(-500, 500)
         other.commit(("insert", "t", {"id": 99, "v": "other"}))
-        foreign = Connector(other, metadata=metadata)
+        foreign = kind(other, f"{connector.name}2", metadata=metadata)
         foreign.stream()
         events[start:start] = foreign.sent
     return fault, Story(database, events)

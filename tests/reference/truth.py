@@ -68,21 +68,34 @@ def pg_lsn(text: str) -> int:
     return int(high, 16) << 32 | int(low, 16)
 
 
+def log_position(position: dict[str, str]) -> int:
+    """PostgreSQL's insert LSN, or MariaDB's file and position, as the adapter numbers commits."""
+    if "insert_lsn" in position:
+        return pg_lsn(position["insert_lsn"])
+    return int(position["file"].rpartition(".")[2]) << 32 | int(position["pos"])
+
+
 def spark_type(pg_type: str) -> str:
-    """'numeric(18,4)' -> 'decimal(18,4)'; ValueError for types outside the data set."""
+    """'numeric(18,4)' -> 'decimal(18,4)'; ValueError for types outside the data sets."""
+    if match := re.fullmatch(r"(int|bigint|smallint|tinyint)\(\d+\)|(\w*text)", pg_type):
+        return {"tinyint": "smallint", None: "string"}.get(match[1], match[1])
+    if pg_type.startswith(("decimal(", "varchar(", "char(")) or pg_type in ("double", "float"):
+        return pg_type
+    if pg_type.startswith("varbinary"):
+        return "binary"
     if pg_type in PG_TYPES:
         return PG_TYPES[pg_type]
     if match := re.fullmatch(r"(numeric|character varying|character)(\(.*\))", pg_type):
         names = {"numeric": "decimal", "character varying": "varchar", "character": "char"}
         return names[match[1]] + match[2]
-    if pg_type.startswith("timestamp"):
+    if pg_type.startswith(("timestamp", "datetime")):
         return "timestamp"
     raise ValueError(pg_type)
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """`position` is the insert LSN as a number: commits C <= position are in the state."""
+    """`position` is that of the log as a number: commits C <= position are in the state."""
 
     number: int
     position: int
@@ -92,9 +105,10 @@ class Checkpoint:
 
 
 class Truth:
-    """The checkpoints of a PostgreSQL data folder, e.g. data/postgres."""
+    """The checkpoints of a data folder, e.g. data/postgres; `schema` is that of its tables."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, schema: str = "public") -> None:
+        self.schema = schema
         self.checkpoints = [_checkpoint(folder / "truth", n) for n in CHECKPOINTS]
         self.ddl = list(read_lines(folder / "truth" / "ddl.jsonl"))
 
@@ -109,8 +123,8 @@ class Truth:
                         "bigint" if (known, data_type) == ("int", "bigint") else "string"
                     )
         keys = tuple(self.checkpoints[0].primary_keys[table])
-        name = f"public_{table}"
-        return CaptureInstance("public", table, name, (*columns.items(),), keys, before_image)
+        name = f"{self.schema}_{table}"
+        return CaptureInstance(self.schema, table, name, (*columns.items(),), keys, before_image)
 
     def differences(self, state: State, number: int, limit: int = 3) -> list[str]:
         """How a state of one table, applied up to checkpoint `number`, differs from the truth.
@@ -140,7 +154,7 @@ class Truth:
             row = dict(zip(names, values, strict=True))
             commit = lsn_to_int(state.written[key]) >> 24
             for ddl in self.ddl:
-                effect, position = ddl["effect"], pg_lsn(ddl["after"]["insert_lsn"])
+                effect, position = ddl["effect"], log_position(ddl["after"])
                 table = state.instance.source_name
                 if effect["table"] != table or not commit <= position <= checkpoint.position:
                     continue
@@ -157,7 +171,7 @@ def _checkpoint(folder: Path, number: int) -> Checkpoint:
     schema = meta["schema"]
     return Checkpoint(
         number,
-        pg_lsn(meta["position"]["insert_lsn"]),
+        log_position(meta["position"]),
         {t: [(n, spark_type(p)) for n, p in s["columns"]] for t, s in schema.items()},
         {t: s["primary_key"] for t, s in schema.items()},
         {t: list(read_lines(path / f"{t}.jsonl.gz")) for t in schema},

@@ -92,13 +92,13 @@ def test_a_log_of_an_older_version(shop: Shop, has: int) -> None:
 
 def test_another_connector(shop: Shop) -> None:
     """Which one is read, and what to do with another."""
-    model = MODEL.replace("'landed')", "'landed'), connector='mysql'")
+    model = MODEL.replace("'landed')", "'landed'), connector='oracle'")
     with shop.with_models({"other_log.sql": model, "kafka.yml": SOURCE}):
         result = shop.dbt("parse")
     assert (
-        "CDC 22988: debezium_log: connector 'mysql' is not supported: debezium_log reads "
-        "'postgresql'; of another source write the canonical log in a model of your own, as "
-        "dbt_packages/dbt_cdc/docs/log.md has it"
+        "CDC 22988: debezium_log: connector 'oracle' is not supported: debezium_log reads "
+        "'postgresql', 'mysql' and 'mariadb', as its argument connector says; of another source "
+        "write the canonical log in a model of your own, as dbt_packages/dbt_cdc/docs/log.md has it"
     ) in result.output
 
 

@@ -1,0 +1,213 @@
+{#- MySQL and MariaDB: the binary log has one transaction after the other, in the order of their commits, and each event
+    tells its place there: file, position and row. So an event's `wal` is the file's number and the position, and a
+    transaction ends right behind its last event; BEGIN and END have no place of their own. -#}
+
+{#- The transaction of an event: its GTID, else the place where it begins, as Debezium writes it. A TRUNCATE or DDL is a
+    transaction by itself, which no BEGIN and END is sent for. -#}
+{% macro _debezium_binlog_xid(is_ddl, transaction_id) -%}
+coalesce(
+            {{ transaction_id }}, source.gtid,
+            case when {{ is_ddl }} then concat('file=', source.file, ',pos=', source.pos) end
+        )
+{%- endmacro %}
+
+
+{#- What is wrong with the place of an event, as conditions of _debezium_kind. -#}
+{% macro _debezium_binlog_faults(place) -%}
+when status is null and value rlike '"op"|"ddl"' and not coalesce(
+            source.file rlike '[.][0-9]{1,8}\\z' and cast(source.pos as bigint) between 0 and {{ 2 ** 32 - 1 }}, false
+        )
+            then {{ dbt_cdc._raise_bad_record(
+                place, "concat('its place in the binary log is ', source.file, ', ', source.pos)",
+                'land the events as the connector writes them; a binary log file may have 4 GB, and a number of 7 '
+                ~ 'digits'
+            ) | indent(8) }}
+        when op in ('c', 'u', 'd') and coalesce(transaction.id, source.gtid) is null
+            then {{ dbt_cdc._raise_bad_record(
+                place, "'it does not tell its transaction'",
+                'set provide.transaction.metadata=true in the connector, or gtid_mode=ON in MySQL'
+            ) | indent(8) }}
+        when ddl is not null or source is not null and tableChanges is not null
+            then if(
+                coalesce(source.snapshot, 'false') = 'false' and tableChanges <> '[]'
+                and not ddl rlike '(?i)^\\s*truncate\\s',
+                'ddl', 'm'
+            )
+{%- endmacro %}
+
+
+{#- The tables that a DDL changes: their names before it, and the columns that it leaves. -#}
+{% macro _debezium_binlog_changes() -%}
+{%- set columns = 'struct<name: string, typeExpression: string, length: int, scale: int>' -%}
+transform(from_json(
+        if(kind = 'ddl', tableChanges, null),
+        'array<struct<type: string, id: string, previousId: string, `table`: struct<columns: array<{{ columns }}>>>>'
+    ), change -> named_struct(
+        'names', regexp_extract_all(coalesce(change.previousId, change.id), '"([^"]*)"', 1),
+        'columns', if(change.type = 'DROP', null, to_json(transform(change.table.columns, column -> named_struct(
+            'name', column.name,
+            'type', lower(concat(column.typeExpression, if(
+                column.length is null, '', concat('(', concat_ws(',', column.length, column.scale), ')')
+            )))
+        ))))
+    ))
+{%- endmacro %}
+
+
+{#- The columns of `events` that are as they landed. -#}
+{% macro _debezium_binlog_rest(batch, is_end=false) -%}
+    {%- for name in ['source_schema', 'source_name', 'has_key', 'has_old_key', 'has_new_key', 'before', 'after',
+        'encodings', 'snapshot_mark', 'snapshot_row'] + (['snapshot_key'] if batch.has_later_rows else [])
+        + ['content', 'server'] %}
+        {{- ('false as ' if is_end and name.startswith('has') else 'null as ' if is_end) ~ name }},
+        {% endfor -%}
+        {{ 'last_position' if is_end else 'null' }} as ended_at
+{%- endmacro %}
+
+
+{#- CTE `events` out of `landed_events`: changes are numbered in the order of their places, each END is put right behind
+    the last of them, and a transaction without metadata gets one, once a later one has landed. A place tells one row,
+    but for a key change, which is a delete and a create, and for transactions that MySQL has compressed: those are told
+    apart by the connector's numbers. -#}
+{% macro _debezium_binlog_events(batch) -%}
+changes_in_binlog as (
+    -- of a DDL a row for each table: `before` is the statement, `after` the columns that it leaves
+    select
+        * except (position, source_schema, source_name, before, after, ddl, table_changes, change_number, change),
+        if(change_number > 0, null, position) as position,
+        if(kind = 'ddl', element_at(change.names, -2), source_schema) as source_schema,
+        if(kind = 'ddl', element_at(change.names, -1), source_name) as source_name,
+        if(kind = 'ddl', ddl, before) as before,
+        if(kind = 'ddl', change.columns, after) as after,
+        xxhash64(wal, event_row, kind, change_number) as place
+    from landed_events
+    lateral view outer posexplode(table_changes) as change_number, change
+    where kind in ('c', 'u', 'd', 't', 'ddl')
+),
+
+numbered as (
+    select
+        *,
+        min(content) over same_number <> max(content) over same_number as has_other_content
+    from (
+        select
+            *,
+            dense_rank() over (
+                partition by xid
+                order by wal, event_row, kind = 'c', source_schema, source_name, if(is_renumbered, 0, total_order)
+            ) as number
+        from (
+            select
+                *,
+                max(has_other_place) over (partition by xid) as is_renumbered
+            from (
+                select
+                    *,
+                    -- a connector that restarted inside the transaction numbers its events from 1 again
+                    min(place) over same_order <> max(place) over same_order as has_other_place
+                from changes_in_binlog
+                window same_order as (partition by xid, total_order)
+            )
+        )
+    )
+    window same_number as (partition by xid, number)
+),
+
+spans as (
+    select
+        xid,
+        min(wal) as first_wal,
+        max(wal) as last_wal,
+        min(record_time) as first_time,
+        max(position) as last_position,
+        max(number) as events,
+        bool_or(has_metadata and kind in ('c', 'u', 'd')) as has_end,
+        max(min(wal)) over () > max(wal) as is_before_another
+    from numbered
+    group by xid
+),
+{%- if batch.has_old_events %}
+
+known as (
+    select
+        tran_id as known_xid,
+        max({{ dbt_cdc._debezium_commit_number() }}) as known_commit
+    from {{ batch.log }}
+    where operation = 'COMMIT' and tran_id in ({{ dbt_cdc._literals(fromjson(batch.old_xids) or ['']) }})
+    group by tran_id
+),
+{%- endif %}
+
+events as (
+    select
+        position,
+        kind,
+        if(kind = 'm', '', xid) as xid,
+        wal,
+        slot,
+        event_count,
+        record_time,
+        {{ dbt_cdc._debezium_binlog_rest(batch) }}
+    from landed_events
+    where kind not in ('c', 'u', 'd', 't', 'ddl', 'BEGIN', 'END')
+    union all
+    select
+        position,
+        kind,
+        xid,
+        wal,
+        case
+            when has_other_content
+                then {{ dbt_cdc._raise_bad_record(
+                    "concat('transaction ', xid, ', event at position ', position)",
+                    "concat('another event has its place, ', wal % " ~ 2 ** 32 ~ ", ' row ', event_row)",
+                    'such a transaction is compressed (binlog_transaction_compression), and the order of its events '
+                    ~ 'cannot be told where they have no numbers, or a connector that restarted has numbered them '
+                    ~ 'anew: set provide.transaction.metadata=true, or turn the compression off; nothing of this '
+                    ~ 'batch is in the log; where it is past, give the transaction up by vars: '
+                    ~ '{cdc_give_up_transactions: [...]} and its name'
+                ) | indent(16) }}
+            else number
+        end as slot,
+        event_count,
+        record_time,
+        {{ dbt_cdc._debezium_binlog_rest(batch) }}
+    from numbered
+    union all
+    -- a BEGIN or END without changes is that of a DDL, or of tables that are not read
+    select
+        position,
+        case
+            when has_end or kind = 'END' and events > 0{{ ' or known_commit > 0' if batch.has_old_events }} then kind
+            when kind = 'END' and event_count > 0 then 'BEGIN'
+            else 'm'
+        end as marked_kind,
+        if(marked_kind = 'm', '', landed_events.xid) as xid,
+        coalesce(
+            if(kind = 'BEGIN', first_wal, {{ 'coalesce(known_commit, last_wal + 1)' if batch.has_old_events
+                else 'last_wal + 1' }}),
+            {{- ' known_commit - 1,' if batch.has_old_events }} 0
+        ) as wal,
+        if(marked_kind = 'END', {{ dbt_cdc._debezium_last_slot() }}, 0) as slot,
+        greatest(event_count, events) as event_count,
+        if(kind = 'BEGIN', first_time, record_time) as record_time,
+        {{ dbt_cdc._debezium_binlog_rest(batch) }}
+    from landed_events
+    left join spans on landed_events.xid = spans.xid
+    {{- '\n    left join known on landed_events.xid = known_xid' if batch.has_old_events }}
+    where kind in ('BEGIN', 'END')
+    union all
+    select
+        null as position,
+        'END' as kind,
+        xid,
+        last_wal + 1 as wal,
+        {{ dbt_cdc._debezium_last_slot() }} as slot,
+        events as event_count,
+        null as record_time,
+        {{ dbt_cdc._debezium_binlog_rest(batch, is_end=true) }}
+    from spans
+    {{- '\n    left anti join known on xid = known_xid' if batch.has_old_events }}
+    where not has_end and is_before_another
+)
+{%- endmacro %}

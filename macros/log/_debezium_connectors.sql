@@ -1,0 +1,49 @@
+{#- What differs between the connectors in each statement. -#}
+
+{#- Whether the log is of a connector that reads a binary log. -#}
+{% macro _debezium_reads_binlog(batch) %}
+    {% do return(batch.connector in ['mysql', 'mariadb']) %}
+{% endmacro %}
+
+
+{#- Whether the log is of a connector that reads SQL Server's change tables. -#}
+{% macro _debezium_reads_sqlserver(batch) %}
+    {% do return(batch.connector == 'sqlserver') %}
+{% endmacro %}
+
+
+{#- The position of an event in the source's log; NULL where it tells none. A number, of SQL Server an LSN. -#}
+{% macro _debezium_wal(batch, or_else=none) -%}
+{%- if dbt_cdc._debezium_reads_binlog(batch) -%} {{ dbt_cdc._debezium_binlog_place() }}
+{%- elif dbt_cdc._debezium_reads_sqlserver(batch) -%}
+{{ dbt_cdc._debezium_sqlserver_lsn(
+    'coalesce(source.commit_lsn, ' ~ or_else ~ ')' if or_else else 'source.commit_lsn') }}
+{%- else -%} cast({{ 'coalesce(source.lsn, ' ~ or_else ~ ')' if or_else else 'source.lsn' }} as bigint)
+{%- endif -%}
+{%- endmacro %}
+
+
+{#- The place of an event as a number: 24 bits for the file, 32 for the position. -#}
+{% macro _debezium_binlog_place(file='source.file', pos='source.pos') -%}
+try_cast(regexp_extract({{ file }}, '[.]([0-9]+)\\z', 1) as bigint) * {{ 2 ** 32 }} + try_cast({{ pos }} as bigint)
+{%- endmacro %}
+
+
+{#- An LSN as Debezium writes it, 8, 8 and 4 digits, as an LSN of the log; NULL of another text. -#}
+{% macro _debezium_sqlserver_lsn(text) -%}
+case
+            when {{ text }} rlike '{{ dbt_cdc._debezium_sqlserver_pattern() }}'
+                then concat('0x', upper(replace({{ text }}, ':', '')))
+        end
+{%- endmacro %}
+
+
+{% macro _debezium_sqlserver_pattern() -%}
+^[0-9A-Fa-f]{8}:[0-9A-Fa-f]{8}:[0-9A-Fa-f]{4}\\z
+{%- endmacro %}
+
+
+{#- Why the last transaction of a connector without transaction metadata waits, as a rule. -#}
+{% macro _no_later_one() %}
+    {% do return('no later transaction has landed, which tells where this one ended') %}
+{% endmacro %}

@@ -1,0 +1,99 @@
+{#- What of SQL Server's events the log has already, what it cannot take in, and what waits. -#}
+
+{#- By transaction the events at or below the log's end that are no copies: of an END the COMMIT is one, of a change a
+    record of its place and images. -#}
+{% macro _debezium_sqlserver_old_events(events, batch, before_images) -%}
+with {{ dbt_cdc._debezium_events(events, batch, before_images) }},
+
+logged as (
+    select
+        lsn,
+        tran_id,
+        operation,
+        source_schema,
+        source_name,
+        before_image,
+        after_image
+    from {{ batch.log }}
+),
+
+old_events as (
+    select *
+    from events
+    where kind in ('END', 'c', 'u', 'd') and xid <= '{{ batch.last_lsn }}'
+),
+
+unknown as (
+    select old_events.*
+    from old_events
+    left anti join logged
+        on
+            xid = tran_id
+            and (kind = 'END') = (operation = 'COMMIT')
+            and (kind = 'END' or (
+                change_lsn = lsn
+                and old_events.source_schema = logged.source_schema
+                and old_events.source_name = logged.source_name
+                and (after is null or after = after_image)
+                and (before is null or before = before_image)
+            ))
+)
+
+select
+    xid as tran_id,
+    not bool_or(commits.lsn is not null) as is_late,
+    concat_ws(', ', sort_array(collect_set(concat(unknown.source_schema, '.', unknown.source_name)))) as tables
+from unknown
+left join (select lsn from logged where operation = 'COMMIT') as commits on xid = commits.lsn
+{%- if dbt_cdc._given_up() %}
+where xid not in ({{ dbt_cdc._literals(dbt_cdc._given_up()) }})
+{%- endif %}
+group by xid
+order by xid
+limit 1000
+{%- endmacro %}
+
+
+{#- A row of a snapshot that lands when the log has begun is a copy of one that landed before, or stops the log. -#}
+{% macro _debezium_sqlserver_check_snapshot(events, batch) %}
+    {% set found = dbt_cdc._fetch(
+        'select count(*) as rows, min(position) as position from ' ~ events ~ ' as news left anti join (select topic, '
+        ~ 'value from ' ~ events ~ ' where position <= ' ~ batch.position ~ ') as landed on news.topic = landed.topic '
+        ~ 'and news.value = landed.value where position > ' ~ batch.position ~ ' and position <= '
+        ~ batch.last_position ~ ' and value rlike \'"op"\\\\s*:\\\\s*"r"\'')[0] %}
+    {% if found.rows %}
+        {% do dbt_cdc.raise_cdc_error(
+            22859, found.rows ~ ' rows of a snapshot landed behind what the log has, the first at position '
+            ~ found.position ~ ': a later snapshot of the source, or a part of the first one that landed late',
+            dbt_cdc._debezium_sqlserver_snapshot_advice()
+        ) %}
+    {% endif %}
+{% endmacro %}
+
+
+{#- As the model waiting_transactions describes them, the one that the others wait for first. -#}
+{% macro _debezium_sqlserver_waiting(adapter_log, batch) -%}
+with {{ dbt_cdc._debezium_events(adapter_log.events, batch, adapter_log.before_images) }},
+
+{{ dbt_cdc._debezium_sqlserver_transactions(batch) }}
+
+select
+    xid as tran_id,
+    if(xid = 'snapshot', null, commit_lsn) as commit_lsn,
+    landed_events,
+    event_count,
+    cast(commit_time as string) as since,
+    first_position,
+    case
+        when xid = 'snapshot' then 'the last row of the snapshot has not landed'
+        when is_complete then 'all its events have landed, those of an earlier one have not'
+        when not has_metadata then '{{ dbt_cdc._no_later_one() }}'
+        when has_end then concat(landed_events, ' of ', event_count, ' events have landed')
+        else concat(landed_events, if(landed_events = 1, ' event has', ' events have'), ' landed, its END has not')
+    end as reason,
+    count(*) over () - row_number() over (order by commit_lsn) as waiting_commits
+from decided
+where fate = 'new' and not is_emitted
+order by commit_lsn
+limit 1000
+{%- endmacro %}

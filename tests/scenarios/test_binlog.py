@@ -1,0 +1,279 @@
+"""Debezium's MySQL connector, whose events tell places in the binary log."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from harness import IS_ALL, Project
+from pyspark.sql import SparkSession
+from reference import stories
+from reference.debezium import Event
+from reference.source import BinlogConnector, Database
+from test_debezium_faults import MODEL, SOURCE, Shop, row, updates
+from test_debezium_stories import WITHOUT_SNAPSHOTS, Statement, cuts, seeds, wrong
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def shop(make_project: Callable[..., Project], spark: SparkSession) -> Shop:
+    model = MODEL.replace("'landed')", "'landed'), connector='mysql'")
+    models = {"log.sql": model, "sources.yml": SOURCE}
+    return Shop(make_project(models=models, vars={"cdc_log_model": "log"}), spark)
+
+
+def begin(shop: Shop, *rows: int, metadata: bool = True) -> tuple[Database, BinlogConnector]:
+    database, _ = shop.begin(*rows)
+    connector = BinlogConnector(database, "my", metadata=metadata)
+    connector.snapshot()
+    return database, connector
+
+
+def schema_change(
+    connector: BinlogConnector, ddl: str, kind: str, ids: list[str], is_snapshot: bool = False
+) -> None:
+    """What the connector sends to its topic of schema changes."""
+    database = connector.database
+    database.xid += 1
+    source = connector._source("", database.next_lsn(), database.clock, 0, str(is_snapshot).lower())
+    source |= {"gtid": f"0-77-{database.xid}"}
+    columns = [{"name": "id", "typeExpression": "INT", "length": None, "scale": None}]
+    table = None if kind == "DROP" else {"primaryKeyColumnNames": ["id"], "columns": columns}
+    changes = [{"type": kind, "id": name, "table": table} for name in ids]
+    value = {"source": source, "ts_ms": 1, "databaseName": "public", "ddl": ddl}
+    connector._send("", {"databaseName": "public"}, {**value, "tableChanges": changes}, (0, 0))
+    if connector.metadata:  # a DDL gets a BEGIN, and never an END
+        begin = {"status": "BEGIN", "id": source["gtid"], "ts_ms": 1, "event_count": None}
+        connector._send("transaction", {"id": source["gtid"]}, begin, (0, 0))
+
+
+def ddl_of(shop: Shop) -> list[tuple[Any, ...]]:
+    return [
+        (r.source_name, r.ddl_command, r.after_image)
+        for r in shop.project.sql(
+            "select * from {schema}.log where operation = 'DDL' order by lsn, source_name"
+        )
+    ]
+
+
+@pytest.mark.parametrize("metadata", [True, False])
+def test_schema_changes_and_truncates(shop: Shop, metadata: bool) -> None:
+    database, connector = begin(shop, 1, 2, metadata=metadata)
+    schema_change(connector, "create database x", "CREATE", [], is_snapshot=True)
+    schema_change(connector, "alter table t add column v int", "ALTER", ['"public"."t"'])
+    database.commit(updates(1))
+    connector.stream()
+    schema_change(connector, "drop table a, b", "DROP", ['"public"."a"', '"public"."b"'])
+    schema_change(connector, "set names utf8", "ALTER", [])
+    connector.beat()
+    assert shop.run(connector.sent).success
+    assert shop.has(database)
+    assert shop.is_balanced()
+    assert ddl_of(shop) == [
+        ("t", "alter table t add column v int", '[{"name":"id","type":"int"}]'),
+        ("a", "drop table a, b", None),
+        ("b", "drop table a, b", None),
+    ]
+    assert shop.run(connector.sent[-4:]).success  # copies
+    assert len(ddl_of(shop)) == 3
+    late = replace(connector.sent[-3 if not metadata else -5], position=0)
+    assert late.value is not None and "drop table" in late.value
+    result = shop.run([replace(late, value=late.value.replace("drop table a, b", "drop b, a"))])
+    assert "landed when the log had it" in result.output, result.output
+
+
+def test_a_truncate_is_a_transaction_by_itself(shop: Shop) -> None:
+    database, connector = begin(shop, 1, 2)
+    database.commit(("truncate", "t"))
+    connector.stream()
+    # its END is never sent, nor does its event tell a transaction
+    events = [e for e in connector.sent if '"status": "END"' not in (e.value or "")]
+    database.commit(("insert", "t", row(7, "new")))
+    sent = len(connector.sent)
+    connector.stream()
+    assert shop.run(
+        [
+            replace(e, value=e.value.replace('"transaction": {', '"no": {'))
+            if e.value and '"op": "t"' in e.value
+            else e
+            for e in [*events, *connector.sent[sent:]]
+        ]
+    ).success
+    assert shop.has(database)
+    assert shop.is_balanced()
+
+
+def test_transactions_without_events_are_passed_over(shop: Shop) -> None:
+    """BEGIN and END of what changed tables that the connector does not read."""
+    database, connector = begin(shop, 1)
+    for _ in range(2):
+        database.commit()
+    database.commit(updates(1))
+    connector.stream()
+    for event in connector.sent:
+        assert shop.run([event]).success
+    assert shop.has(database)
+    assert shop.is_balanced()
+    assert not shop.project.sql("select * from {schema}.waiting_transactions")
+
+
+def test_an_end_waits_for_its_events_and_comes_again_alone(shop: Shop) -> None:
+    database, connector = begin(shop, 1, 2)
+    database.commit(updates(1))
+    start = len(connector.sent)
+    connector.stream()
+    database.commit(updates(2))
+    later = len(connector.sent)
+    connector.stream()
+    first, second = connector.sent[start:later], connector.sent[later:]
+    assert shop.run([*connector.sent[:start], first[0], first[-1]]).success
+    assert shop.project.sql("select * from {schema}.waiting_transactions")
+    assert shop.run(second).success  # behind it: they wait
+    assert shop.run(first[1:-1]).success
+    assert shop.has(database)
+    assert shop.run([first[-1], second[0], second[-1]]).success
+    assert shop.has(database)
+    assert shop.is_balanced()
+    assert not shop.project.sql("select * from {schema}.waiting_transactions")
+
+
+@pytest.mark.parametrize("metadata", [True, False])
+def test_copies_of_a_part_of_a_transaction(shop: Shop, metadata: bool) -> None:
+    database, connector = begin(shop, *range(1, 7), metadata=metadata)
+    start = len(connector.sent)
+    database.commit(updates(*range(1, 7)))
+    database.commit(("insert", "bag", *[row(7, "same")] * 3))
+    connector.stream()
+    connector.beat()
+    assert shop.run(connector.sent).success
+    assert shop.run(connector.sent[start + 2 : start + 4]).success
+    assert shop.has(database)
+    other = connector.sent[start + 2]
+    assert other.value
+    result = shop.run([replace(other, value=other.value.replace("new", "odd"))])
+    assert "it has no change of the same place and images" in result.output, result.output
+
+
+def compressed(events: list[Event]) -> list[Event]:
+    """All events of a transaction have the place of the whole, and rows count from 0 again."""
+    found = []
+    for event in events:
+        value = json.loads(event.value or "null")
+        if value and value.get("op") in ("c", "u", "d"):
+            value["source"] |= {"pos": 4, "row": 0}
+        found.append(replace(event, value=value and json.dumps(value)))
+    return found
+
+
+def test_compressed_transactions(shop: Shop) -> None:
+    """The connector's numbers tell their order; where there are none, it is said."""
+    for metadata in (True, False):
+        database, connector = begin(shop, 1, 2, metadata=metadata)
+        database.lsn += 1_000_000 - database.lsn % 100_000
+        start = len(connector.sent)
+        database.commit(updates(2, 1), ("insert", "bag", *[row(7, "same")] * 2))
+        connector.stream()
+        sent = len(connector.sent)
+        database.lsn += 1_000_000
+        database.commit(updates(2, old="new", new="newer"))
+        connector.stream()
+        events = [
+            *connector.sent[:start], *compressed(connector.sent[start:sent]), *connector.sent[sent:]
+        ]  # fmt: skip
+        result = shop.run(events)
+        if metadata:
+            assert result.success
+            assert shop.has(database)
+        else:
+            assert "binlog_transaction_compression" in result.output
+            assert "provide.transaction.metadata=true" in result.output
+
+
+def test_a_failover_is_said(shop: Shop) -> None:
+    """Another server's places are below those of the log, or its log has another name."""
+    database, connector = begin(shop, 1, 2, 3)
+    database.commit(updates(1))
+    connector.stream()
+    sent = len(connector.sent)
+    database.lsn -= 700
+    database.commit(updates(2))
+    connector.server = 78
+    connector.stream()
+    result = shop.run(connector.sent)
+    assert "LSNs of the source went back" in result.output, result.output
+    shop.start()
+    assert shop.run(connector.sent[:sent]).success
+    result = shop.run(connector.sent[sent:])
+    assert "or the LSNs of the source went back" in result.output, result.output
+
+    database, connector = begin(shop, 1, 2, 3)
+    assert shop.run(connector.sent).success
+    connector.binlog = "mysql-bin"
+    database.commit(updates(1))
+    connector.stream()
+    result = shop.run(connector.sent[5:])
+    assert "comes from mysql-bin of my, and the log is of binlog of my" in result.output
+
+
+def test_what_the_connector_lacks_is_named(shop: Shop) -> None:
+    database, connector = begin(shop, 1, metadata=False)
+    database.commit(updates(1))
+    connector.stream()
+    *events, last = connector.sent
+    assert last.value
+    gtid = json.loads(last.value)["source"]["gtid"]
+    result = shop.run([*events, replace(last, value=last.value.replace(f'"{gtid}"', "null"))])
+    assert "it does not tell its transaction" in result.output
+    assert "provide.transaction.metadata=true" in result.output
+    assert "gtid_mode=ON" in result.output
+    shop.start()
+    result = shop.run([replace(last, value=last.value.replace("binlog.", "binlog"))])
+    assert "its place in the binary log is" in result.output
+    shop.start()
+    result = shop.run([replace(last, value=last.value.replace('"mysql"', '"postgresql"'))])
+    assert "CDC 22988" in result.output
+
+
+# --- random stories -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", seeds(2, 40))
+def test_whatever_the_connector_goes_through(shop: Shop, seed: int) -> None:
+    metadata = seed % 2 == 0
+    story = stories.clean(seed, 12, metadata=metadata, kind=BinlogConnector)
+    rng = random.Random(seed)
+    shop.start()
+    for low, high in cuts(rng, len(story.events), 3):
+        result = shop.run(story.events[low:high])
+        assert result.success, result.output
+    assert not shop.lacks(story.database)
+    assert shop.is_balanced()
+
+
+@pytest.fixture(scope="module")
+def statement(shop: Shop) -> Statement:
+    database, connector = begin(shop, 1)
+    database.commit(updates(1))
+    connector.stream()
+    assert shop.run(connector.sent).success
+    return Statement(shop, is_run=True)
+
+
+@pytest.mark.parametrize("first", range(0, 300 if IS_ALL else 20, 20))
+def test_many_stories(statement: Statement, first: int) -> None:
+    found = {}
+    for seed in range(first, first + 20):
+        metadata = seed % 2 == 0
+        clean, (fault, faulty) = (
+            make(30_000 + seed, *given, WITHOUT_SNAPSHOTS, metadata=metadata, kind=BinlogConnector)
+            for make, given in ((stories.clean, (3,)), (stories.faulty, ()))
+        )
+        found[seed, "clean"] = wrong(statement, clean)
+        if fault != "other" and (metadata or fault != "lost"):
+            found[seed, fault] = wrong(statement, faulty)
+    assert not any(found.values()), {story: text for story, text in found.items() if text}

@@ -1,0 +1,159 @@
+"""A real MariaDB log, captured to the true table states."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from capturing import instance_yaml
+from harness import Project
+from reference.apply import State, apply_all, apply_net
+from reference.capture import CaptureInstance
+from reference.debezium import Event
+from reference.log import int_to_lsn, lsn_to_int
+from reference.truth import Truth, landed_events
+from test_truth import DATA, LANDED, TABLES, changes, land, net_changes
+
+pytestmark = pytest.mark.slow
+TYPES = {
+    "shop.customers": {
+        "balance": "decimal(18,4)",
+        "wide": "decimal(38,18)",
+        "birth": "date",
+        "avatar": "binary",
+        "updated_at": "timestamp(3)",
+    },
+    "shop.orders": {"amount": "decimal(12,2)"},
+    "shop.pgbench_history": {"mtime": "timestamp(6)"},
+}
+SOURCES = {
+    "version": 2,
+    "sources": [
+        {"name": "landing", "schema": "{{ target.schema }}", "tables": [{"name": "events"}]}
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def truth() -> Truth:
+    return Truth(DATA / "mariadb", "shop")
+
+
+@pytest.fixture(scope="module")
+def instances(truth: Truth) -> list[CaptureInstance]:
+    return [truth.instance(table) for table in TABLES]
+
+
+@pytest.fixture(scope="module")
+def events() -> list[Event]:
+    return landed_events(DATA / "mariadb" / "debezium" / "all.jsonl.gz")
+
+
+def project(make_project: Callable[..., Project], instances: list[CaptureInstance]) -> Project:
+    models = {
+        "shop_log.sql": "{{ config(materialized='incremental', incremental_strategy='append',"
+        " file_format='delta') }}\n{{ dbt_cdc.debezium_log(source('landing', 'events'),"
+        f" connector='mariadb', types={TYPES!r}) }}}}",
+        "sources.yml": json.dumps(SOURCES),
+        "instances.yml": instance_yaml(instances),
+    }
+    for instance in instances:
+        models[f"{instance.capture_instance}_ct.sql"] = "{{ dbt_cdc.change_table() }}"
+    made = make_project(models=models, vars={"cdc_log_model": "shop_log"})
+    made.clear()
+    made.sql(f"create table {{schema}}.events ({LANDED}) using delta")
+    return made
+
+
+def without_metadata(events: list[Event]) -> list[Event]:
+    """The events as the same connector sends them without provide.transaction.metadata."""
+    left = []
+    for event in events:
+        value = json.loads(event.value) if event.value else {}
+        text = event.value
+        if value.get("transaction"):
+            numbers = json.dumps(value["transaction"], separators=(",", ":"))
+            assert f'"transaction":{numbers}' in event.value
+            text = event.value.replace(f'"transaction":{numbers}', '"transaction":null')
+        if "status" not in value:
+            left.append(replace(event, value=text))
+    return left
+
+
+@pytest.fixture(scope="module")
+def incremental(
+    make_project: Callable[..., Project], instances: list[CaptureInstance], events: list[Event]
+) -> Project:
+    """Three batches; two of them end inside a transaction."""
+    made = project(make_project, instances)
+    for low, high in ((0, 1001), (1001, 1900), (1900, len(events))):
+        land(made, events[low:high])
+        made.ok("run")
+    return made
+
+
+def test_the_true_state_at_every_checkpoint(
+    incremental: Project, instances: list[CaptureInstance], truth: Truth
+) -> None:
+    low, high_end = incremental.sql(
+        "select low_end, high_end from {schema}.validity_intervals limit 1"
+    )[0]
+    for instance in instances:
+        rows = changes(incremental, instance)
+        state, net, previous = State(instance), State(instance), low
+        for checkpoint in truth.checkpoints:
+            end = min(int_to_lsn(checkpoint.position << 24), high_end)
+            if end < previous:
+                continue
+            apply_all(state, [row for row in rows if previous <= row.start_lsn <= end])
+            assert truth.differences(state, checkpoint.number) == []
+            if instance.index_columns:
+                apply_net(net, net_changes(incremental, instance, previous, end))
+                assert truth.differences(net, checkpoint.number) == []
+            previous = int_to_lsn(lsn_to_int(end) + 1)
+        assert previous > int_to_lsn(truth.checkpoints[-2].position << 24)
+
+
+def test_all_events_are_accounted_for(incremental: Project) -> None:
+    for row in incremental.sql("select * from {schema}.event_balances"):
+        assert row.landed == sum(
+            (row.in_log, row.copies, row.waiting, row.given_up, row.later_snapshots)
+            + (row.heartbeats, row.tombstones, row.messages)
+        )
+        assert row.copies == 0
+
+
+def test_the_history_of_ddl(incremental: Project) -> None:
+    rows = incremental.sql("select * from {schema}.ddl_history order by ddl_lsn")
+    assert [row.ddl_command for row in rows] == [
+        "ALTER TABLE customers ADD COLUMN loyalty int NOT NULL DEFAULT 7",
+        "ALTER TABLE orders DROP COLUMN legacy_code",
+        "ALTER TABLE customers ADD COLUMN phone varchar(20)",
+        "ALTER TABLE orders MODIFY qty bigint NOT NULL",
+        "ALTER TABLE customers ADD COLUMN tier varchar(8) DEFAULT 'br\u00f6nze'",
+        "ALTER TABLE orders ADD COLUMN legacy_code int",
+    ]
+
+
+def test_without_metadata_the_same_change_tables(
+    make_project: Callable[..., Project],
+    incremental: Project,
+    instances: list[CaptureInstance],
+    events: list[Event],
+) -> None:
+    """All but the last transaction, which no later event ends."""
+    made = project(make_project, instances)
+    untold = without_metadata(events)
+    for low, high in ((0, 700), (700, len(untold))):
+        land(made, untold[low:high])
+        made.ok("run")
+    last = max(
+        row.lsn for row in made.sql("select lsn from {schema}.shop_log where operation = 'COMMIT'")
+    )
+    for instance in instances:
+        expected = [row for row in changes(incremental, instance) if row.start_lsn <= last]
+        assert changes(made, instance) == expected
+    (waiting,) = made.sql("select * from {schema}.waiting_transactions")
+    assert waiting.reason == "no later transaction has landed, which tells where this one ended"
