@@ -57,8 +57,8 @@
 
 {% macro _connector_advice() %}
     {% do return(
-        "debezium_log reads 'postgresql', 'mysql' and 'mariadb', as its argument connector says; of another source "
-        ~ 'write the canonical log in a model of your own, as '
+        "debezium_log reads 'postgresql', 'mysql', 'mariadb' and 'sqlserver', as its argument connector says; of "
+        ~ 'another source write the canonical log in a model of your own, as '
         ~ dbt_cdc._page('log.md') ~ ' has it'
     ) %}
 {% endmacro %}

@@ -56,7 +56,7 @@ where not exists (
 
 {#- Refuses what the adapter does not know, naming what it knows. -#}
 {% macro _debezium_check_arguments(connector, types, before_images, placeholder) %}
-    {% if connector not in ['postgresql', 'mysql', 'mariadb'] %}
+    {% if connector not in ['postgresql', 'mysql', 'mariadb', 'sqlserver'] %}
         {% do dbt_cdc.raise_cdc_error(
             22988, "debezium_log: connector '" ~ connector ~ "' is not supported", dbt_cdc._connector_advice()
         ) %}

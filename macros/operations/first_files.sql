@@ -100,7 +100,7 @@ sources:
 
 {{ '{{' }} dbt_cdc.debezium_log(
     {{ "ref('landed_events')" if place.landing else place.reference }},
-    {{- "\n    connector='" ~ place.connector ~ "'," if place.connector in ['mysql', 'mariadb'] }}
+    {{- "\n    connector='" ~ place.connector ~ "'," if place.connector in ['mysql', 'mariadb', 'sqlserver'] }}
     {%- if types %}
     types={
         {%- for table, columns in types.items() %}

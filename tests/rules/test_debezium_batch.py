@@ -97,8 +97,9 @@ def test_another_connector(shop: Shop) -> None:
         result = shop.dbt("parse")
     assert (
         "CDC 22988: debezium_log: connector 'oracle' is not supported: debezium_log reads "
-        "'postgresql', 'mysql' and 'mariadb', as its argument connector says; of another source "
-        "write the canonical log in a model of your own, as dbt_packages/dbt_cdc/docs/log.md has it"
+        "'postgresql', 'mysql', 'mariadb' and 'sqlserver', as its argument connector says; of "
+        "another source write the canonical log in a model of your own, as "
+        "dbt_packages/dbt_cdc/docs/log.md has it"
     ) in result.output
 
 

@@ -1,0 +1,247 @@
+"""Debezium's SQL Server connector: the LSNs of the source are those of the log."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from harness import IS_ALL, Project
+from pyspark.sql import SparkSession
+from reference import stories
+from reference.debezium import Event
+from reference.source import Database, SqlServerConnector
+from test_debezium_faults import MODEL, SOURCE, Shop, row, updates
+from test_debezium_stories import WITHOUT_SNAPSHOTS, Statement, cuts, seeds, wrong
+
+pytestmark = pytest.mark.slow
+WAYS = [way for way in stories.WAYS if way != "snapshot"]  # a later snapshot is refused
+
+
+@pytest.fixture(scope="module")
+def shop(make_project: Callable[..., Project], spark: SparkSession) -> Shop:
+    model = MODEL.replace("'landed')", "'landed'), connector='sqlserver'")
+    models = {"log.sql": model, "sources.yml": SOURCE}
+    return Shop(make_project(models=models, vars={"cdc_log_model": "log"}), spark)
+
+
+def begin(shop: Shop, *rows: int, metadata: bool = True) -> tuple[Database, SqlServerConnector]:
+    database, _ = shop.begin(*rows)
+    connector = SqlServerConnector(database, "sql", metadata=metadata)
+    connector.snapshot()
+    return database, connector
+
+
+def with_source(event: Event, **fields: Any) -> Event:
+    value = json.loads(event.value or "")
+    value["source"] |= fields
+    return replace(event, value=json.dumps(value))
+
+
+def logged(shop: Shop, columns: str) -> list[tuple[Any, ...]]:
+    query = f"select {columns} from {{schema}}.log where tran_id <> 'snapshot' order by 1, 2"
+    return [tuple(found) for found in shop.project.sql(query)]
+
+
+def test_lsns_are_those_of_the_source(shop: Shop) -> None:
+    database, connector = begin(shop, 1, 2)
+    done = database.commit(updates(1), ["update", "t", row(2, "first"), row(3, "moved")])
+    connector.stream()
+    assert shop.run(connector.sent).success
+    first, second = (f"0x00000027{change.lsn:08X}0000" for change in done.changes)
+    commit = f"0x00000027{done.end:08X}0001"
+    image = '{"id":%s,"v":"%s"}'
+    assert logged(shop, "lsn, tran_id, operation, before_image, after_image") == [
+        (first, commit, "UPDATE", image % (1, "first"), image % (1, "new")),
+        (second, commit, "UPDATE", image % (2, "first"), image % (3, "moved")),
+        (commit, commit, "COMMIT", None, None),
+    ]
+    assert shop.has(database)
+    assert shop.is_balanced()
+
+
+def test_changes_of_a_key_that_go_back_keep_their_order(shop: Shop) -> None:
+    """As of Debezium 3.4 they are sent in the order of their statements."""
+    database, connector = begin(shop, 1)
+    database.commit(updates(1), updates(1, old="new", new="newer"))
+    start = len(connector.sent)
+    connector.stream()
+    *_, first, second, end = connector.sent
+    places = [json.loads(event.value or "")["source"]["change_lsn"] for event in (first, second)]
+    events = [
+        *connector.sent[: start + 1],
+        with_source(first, change_lsn=places[1]),
+        with_source(second, change_lsn=places[0]),
+        end,
+    ]
+    assert shop.run([*events, events[-3]]).success  # and a copy of the first one
+    records = logged(shop, "command_id, lsn, after_image")
+    assert [after for _, _, after in records if after] == [
+        '{"id":1,"v":"new"}',
+        '{"id":1,"v":"newer"}',
+    ]
+
+
+def test_without_metadata_the_last_transaction_waits(shop: Shop) -> None:
+    database, connector = begin(shop, 1, 2, metadata=False)
+    database.commit(updates(1))
+    connector.stream()
+    assert shop.run(connector.sent).success
+    (waiting,) = shop.project.sql("select * from {schema}.waiting_transactions")
+    assert waiting.reason == "no later transaction has landed, which tells where this one ended"
+    sent = len(connector.sent)
+    connector.beat()
+    assert shop.run(connector.sent[sent:]).success
+    assert shop.has(database)
+    assert shop.is_balanced()
+
+
+def test_an_end_waits_for_its_events(shop: Shop) -> None:
+    database, connector = begin(shop, 1, 2)
+    start = len(connector.sent)
+    database.commit(updates(1, 2))
+    connector.stream()
+    begun, *changes, end = connector.sent[start:]
+    assert shop.run([*connector.sent[:start], begun, changes[0], end]).success
+    (waiting,) = shop.project.sql("select * from {schema}.waiting_transactions")
+    assert waiting.reason == "1 of 2 events have landed"
+    assert shop.run(changes[1:]).success
+    assert shop.has(database)
+    assert shop.run([*changes, end]).success  # copies
+    assert shop.is_balanced()
+
+
+@pytest.mark.parametrize("metadata", [True, False])
+def test_what_lands_late_is_said(shop: Shop, metadata: bool) -> None:
+    database, connector = begin(shop, 1, 2, 3, metadata=metadata)
+    for n in (1, 2, 3):
+        database.commit(updates(n))
+    start = len(connector.sent)
+    connector.stream()
+    connector.beat()
+    size = 3 if metadata else 1
+    late = connector.sent[start + size : start + 2 * size]
+    assert shop.run([e for e in connector.sent if e not in late]).success
+    result = shop.run(late)
+    name = f"0x00000027{database.transactions[2].end:08X}0001"
+    assert f"transaction {name} committed at or below the end of the log" in result.output
+    assert shop.run([], "--vars", f"{{cdc_give_up_transactions: ['{name}']}}").success
+
+
+def test_other_sources_and_later_snapshots_are_refused(shop: Shop) -> None:
+    database, connector = begin(shop, 1)
+    snapshot = len(connector.sent)
+    database.commit(updates(1))
+    connector.stream()
+    assert shop.run(connector.sent).success
+    assert shop.run(connector.sent[:snapshot]).success  # copies
+    database.next_lsn()
+    sent = len(connector.sent)
+    connector.snapshot()
+    result = shop.run(connector.sent[sent:])
+    assert "rows of a snapshot landed behind what the log has" in result.output
+    given_up = "{cdc_give_up_transactions: [snapshot]}"
+    assert shop.run([], "--vars", given_up).success
+    assert shop.has(database)
+    assert shop.is_balanced()
+
+
+def test_another_database_is_refused(shop: Shop) -> None:
+    database, connector = begin(shop, 1)
+    database.commit(updates(1))
+    connector.stream()
+    assert shop.run(connector.sent).success
+    foreign = Database(["t"], ["t"], name="other")
+    foreign.lsn = database.lsn
+    other = SqlServerConnector(foreign, "sql")
+    foreign.commit(("insert", "t", row(5, "x")))
+    other.stream()
+    result = shop.run(other.sent)
+    assert "it comes from sql.other, and the log is of sql.d" in result.output
+
+
+def test_a_snapshot_that_broke_off_begins_again(shop: Shop) -> None:
+    database, connector = begin(shop, 1, 2)
+    parts = connector.sent[:2]
+    database.next_lsn()
+    connector.sent.clear()
+    connector.snapshot()
+    assert shop.run([*parts, *connector.sent]).success
+    assert shop.has(database)
+    assert shop.is_balanced()
+
+
+def test_large_values_that_were_not_logged(shop: Shop) -> None:
+    """From version 3.6 on the connector says so; the schema topic is passed over."""
+    database, connector = begin(shop, 1)
+    database.commit(updates(1))
+    connector.stream()
+    *events, update, end = connector.sent
+    assert update.value
+    unknown = update.value.replace('"v": "new"', '"v": "__debezium_unavailable_value"')
+    schema = {"source": connector._source("t", database.lsn, 1, 0, "false"), "tableChanges": []}
+    changed = Event(0, "sql", "{}", json.dumps({**schema, "ddl": None}), None)
+    assert shop.run([*events, changed, replace(update, value=unknown), end]).success
+    assert next(after for _, after in logged(shop, "lsn, after_image")) == '{"id":1}'
+    assert shop.is_balanced()
+
+
+def test_places_that_cannot_be_read(shop: Shop) -> None:
+    database, connector = begin(shop, 1)
+    database.commit(updates(1))
+    connector.stream()
+    *events, update, end = connector.sent
+    result = shop.run([*events, with_source(update, change_lsn="27:1:1"), end])
+    assert "its change_lsn 27:1:1" in result.output
+    shop.start()
+    other = with_source(update, table="s")
+    assert shop.run([*events, other, end]).success
+    shop.start()
+    odd = replace(update, value=(update.value or "").replace("new", "odd"))
+    result = shop.run([*events, update, odd, end])
+    assert "events of it differ" in result.output
+
+
+# --- random stories -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", seeds(2, 40))
+def test_whatever_the_connector_goes_through(shop: Shop, seed: int) -> None:
+    metadata = seed % 2 == 0
+    story = stories.clean(seed, 12, WAYS, metadata=metadata, kind=SqlServerConnector)
+    rng = random.Random(seed)
+    shop.start()
+    for low, high in cuts(rng, len(story.events), 3):
+        result = shop.run(story.events[low:high])
+        assert result.success, result.output
+    assert not shop.lacks(story.database)
+    assert shop.is_balanced()
+
+
+@pytest.fixture(scope="module")
+def statement(shop: Shop) -> Statement:
+    database, connector = begin(shop, 1)
+    database.commit(updates(1))
+    connector.stream()
+    assert shop.run(connector.sent).success
+    return Statement(shop, is_run=True)
+
+
+@pytest.mark.parametrize("first", range(0, 300 if IS_ALL else 20, 20))
+def test_many_stories(statement: Statement, first: int) -> None:
+    found = {}
+    for seed in range(first, first + 20):
+        metadata = seed % 2 == 0
+        clean = stories.clean(
+            40_000 + seed, 3, WITHOUT_SNAPSHOTS, metadata=metadata, kind=SqlServerConnector
+        )
+        fault, faulty = stories.faulty(
+            40_000 + seed, WITHOUT_SNAPSHOTS, metadata=metadata, kind=SqlServerConnector
+        )
+        found[seed, "clean"] = wrong(statement, clean)
+        if fault != "other" and (metadata or fault != "lost"):
+            found[seed, fault] = wrong(statement, faulty)
+    assert not any(found.values()), {story: text for story, text in found.items() if text}
