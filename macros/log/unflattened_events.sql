@@ -42,7 +42,10 @@ fields as (
         coalesce(told.`{{ prefix }}source_{{ name }}`{{ alone }}) as source_{{ name }},
         {%- endfor %}
         told.`{{ prefix }}transaction_id` as transaction_id,
-        told.`{{ prefix }}transaction_total_order` as total_order
+        told.`{{ prefix }}transaction_total_order` as total_order,
+        -- where it belongs: in PostgreSQL's log, in SQL Server's, in a binary log
+        coalesce(source_lsn, source_commit_lsn, concat(source_file, source_pos, source_row)) as place,
+        coalesce(transaction_id, source_sequence, source_commit_lsn, source_gtid) as transaction
     from told
 )
 
@@ -60,17 +63,18 @@ select
         when op is null and (
             get_json_object(payload_or_value, '$.status') in ('BEGIN', 'END')
             or json_object_keys(payload_or_value) = array('ts_ms')
+            or get_json_object(payload_or_value, '$.tableChanges') is not null
             or get_json_object(payload_or_value, '$.op') = 'm'
             and get_json_object(payload_or_value, '$.source.connector') is not null
         )
             then value
-        when op is null or source_lsn is null or coalesce(source_ts_us, source_ts_ms) is null
-            or (coalesce(transaction_id, source_sequence) is null and op <> 'r')
+        when op is null or place is null or coalesce(source_ts_us, source_ts_ms) is null
+            or (transaction is null and op <> 'r')
             then {{ dbt_cdc._raise_bad_record(
                 place,
                 "concat('it is flattened, and does not tell ', array_join(filter(array(if(op is null, 'op', ''), "
-                ~ "if(source_lsn is null, 'source.lsn', ''), if(coalesce(source_ts_us, source_ts_ms) is null, "
-                ~ "'source.ts_us', ''), if(coalesce(transaction_id, source_sequence) is null, 'source.sequence', ''))"
+                ~ "if(place is null, 'source.lsn', ''), if(coalesce(source_ts_us, source_ts_ms) is null, "
+                ~ "'source.ts_us', ''), if(transaction is null, 'source.sequence', ''))"
                 ~ ", name -> name <> ''), ', '))",
                 dbt_cdc._unflattened_line()) | indent(12) }}
         else concat(
@@ -87,7 +91,8 @@ select
                 'source', named_struct(
                     {%- for name in dbt_cdc._unflattened_source() %}
                     '{{ name }}', {{ {
-                        'connector': "coalesce(source_connector, 'postgresql')",
+                        'connector': "coalesce(source_connector, if(source_lsn is not null, 'postgresql', "
+                            ~ "if(source_commit_lsn is not null, 'sqlserver', 'mysql')))",
                         'schema': "coalesce(source_schema, reverse(split(topic, '[.]'))[1])",
                         'table': "coalesce(source_table, reverse(split(topic, '[.]'))[0])",
                     }.get(name, 'source_' ~ name) }}{{ ',' if not loop.last }}
@@ -124,14 +129,17 @@ from fields
     {% do return(
         'set transforms.unwrap.add.fields=op,ts_us,source.db,source.schema,source.table,source.name,source.connector,'
         ~ 'source.snapshot,source.lsn,source.txId,source.sequence,source.ts_us,transaction.id,transaction.total_order '
-        ~ 'in the connector; the events that lack them cannot be put in order: land them again'
+        ~ 'in the connector (of MySQL source.file,source.pos,source.row,source.gtid,source.server_id, of SQL Server '
+        ~ 'source.commit_lsn,source.change_lsn,source.event_serial_no for those of PostgreSQL); the events that lack '
+        ~ 'them cannot be put in order: land them again'
     ) %}
 {% endmacro %}
 
 
 {% macro _unflattened_source() %}
     {% do return([
-        'connector', 'name', 'db', 'schema', 'table', 'snapshot', 'lsn', 'txId', 'sequence', 'ts_us', 'ts_ms'
+        'connector', 'name', 'db', 'schema', 'table', 'snapshot', 'lsn', 'txId', 'sequence', 'ts_us', 'ts_ms',
+        'server_id', 'gtid', 'file', 'pos', 'row', 'commit_lsn', 'change_lsn', 'event_serial_no'
     ]) %}
 {% endmacro %}
 
@@ -152,6 +160,7 @@ from fields
 {#- The pattern of a member that the transform may have added: those of the envelope, of its source and transaction. -#}
 {% macro _unflattened_member(prefix) -%}
     {%- set names = 'op|deleted|ts_[mun]s|version|connector|name|snapshot|db|sequence|schema|table|txId|lsn|xmin'
+        ~ '|server_id|gtid|file|pos|row|thread|query|commit_lsn|change_lsn|event_serial_no'
         ~ '|source_[A-Za-z_]+|transaction_[a-z_]+' -%}
     "{{ prefix }}(?:{{ names }})"\\s*:\\s*(?:"(?:[^"\\\\]|\\\\.)*+"|[^,{}\\[\\]"]+)
 {%- endmacro %}

@@ -13,6 +13,7 @@ from harness import Project
 from reference.apply import State, apply_all
 from reference.debezium import Event
 from reference.log import int_to_lsn, lsn_to_int
+from reference.source import BinlogConnector, Connector, SqlServerConnector
 from reference.truth import Truth, landed_events
 from test_debezium_faults import SOURCE, Shop, row, updates
 from test_truth import DATA, LANDED, TYPES, changes
@@ -115,9 +116,10 @@ def shop(make_project: Callable[..., Project], spark: Any) -> Shop:
     return Shop(make_project(models=models, vars={"cdc_log_model": "log"}), spark)
 
 
-def told(shop: Shop, **more: Any) -> list[Event]:
+def told(shop: Shop, kind: type[Connector] = Connector, **more: Any) -> list[Event]:
     """An insert, an update, a key that changes and a delete, flattened."""
-    database, connector = shop.begin(1, 2)
+    database, _ = shop.begin(1, 2)
+    connector = kind(database)
     connector.snapshot()
     database.commit(updates(1), ("update", "t", row(2, "first"), row(9, "moved")))
     database.commit(("delete", "t", row(1, "new")), ("insert", "t", row(5, "__op")))
@@ -140,6 +142,35 @@ def records(shop: Shop) -> list[tuple[Any, ...]]:
 
 def test_what_the_log_holds(shop: Shop) -> None:
     assert run(shop, told(shop)).success
+    assert records(shop) == [
+        ("UPDATE", None, row(1, "new")),
+        ("UPDATE", {"id": 2}, row(9, "moved")),
+        ("DELETE", {"id": 1}, None),
+        ("INSERT", None, row(5, "__op")),
+    ]
+
+
+PLACES = {
+    "mysql": ("source.file", "source.pos", "source.row", "source.gtid", "source.server_id"),
+    "sqlserver": ("source.commit_lsn", "source.change_lsn", "source.event_serial_no"),
+}
+
+
+@pytest.mark.parametrize("connector", ["mysql", pytest.param("sqlserver", marks=pytest.mark.more)])
+def test_other_connectors(make_project: Callable[..., Project], spark: Any, connector: str) -> None:
+    view = "ref('whole_events')"
+    models = {
+        "log.sql": MODEL.replace(view, f"{view}, connector='{connector}'"),
+        "whole_events.sql": VIEW.format(""),
+        "sources.yml": SOURCE,
+    }
+    shop = Shop(make_project(models=models, vars={"cdc_log_model": "log"}), spark)
+    kind = {"mysql": BinlogConnector, "sqlserver": SqlServerConnector}[connector]
+    of_postgres = ("source.lsn", "source.txId", "source.sequence", "source.ts_us")
+    fields = tuple(name for name in FIELDS if name not in of_postgres) + PLACES[connector]
+    result = run(shop, told(shop, kind, fields=fields))
+    assert "does not tell source.ts_us" in result.output
+    assert run(shop, told(shop, kind, fields=(*fields, "source.ts_ms"))).success
     assert records(shop) == [
         ("UPDATE", None, row(1, "new")),
         ("UPDATE", {"id": 2}, row(9, "moved")),
