@@ -21,6 +21,7 @@
         {% do dbt_cdc._debezium_check_positions(events, log, news) if news.landed_since > 0 %}
         {% if news.last_position is not none %}
             {% do batch.update(news, last_commit=news.last_lsn[2:16] | int(base=16)) %}
+            {% do dbt_cdc._debezium_find_sent_again(events, batch) if dbt_cdc._debezium_reads_binlog(batch) %}
             {% do batch.update(has_old_events=dbt_cdc._debezium_has_old_events(batch)) %}
             {% do dbt_cdc._debezium_find_snapshot(batch)
                 if batch.has_snapshot_rows and not dbt_cdc._debezium_reads_sqlserver(batch) %}
@@ -97,7 +98,8 @@ placed as (
         {%- if is_binlog %}
         {{ dbt_cdc._debezium_binlog_place() }} as wal,
         {{ dbt_cdc._debezium_binlog_xid("op = 't' or ddl is not null", 'transaction_id') }} as xid,
-        op in ('c', 'u', 'd', 't') or ddl is not null as is_change
+        op in ('c', 'u', 'd', 't') or ddl is not null as is_change,
+        if(op in ('c', 'u', 'd', 't'), timestamp_millis(cast(source.ts_ms as bigint)), null) as sent_for
         {%- elif is_sqlserver %}
         {{ dbt_cdc._debezium_wal(batch, 'id') }} as wal,
         false as is_untold
@@ -119,6 +121,7 @@ select
     max(case when op = 'r' then wal end) as last_snapshot_wal,
     {%- if is_binlog %}
     true as has_untold,
+    cast(min(sent_for) as string) as first_time,
     to_json(collect_set(case when is_change and wal <= last_commit then xid end)) as old_ends,
     -- an END that comes again alone
     to_json(array_union(
@@ -149,6 +152,22 @@ from placed
 {%- endmacro %}
 
 
+{#- A connector that goes on at another server sends transactions again that the log has, with their names, at other
+    places, which may be above the log's end. Only those of the times of this batch are looked for. -#}
+{% macro _debezium_find_sent_again(events, batch) %}
+    {% set known = [] if batch.first_time is none else dbt_cdc._fetch(
+        "select distinct tran_id from " ~ batch.log ~ " where operation = 'COMMIT' and record_time >= timestamp '"
+        ~ batch.first_time ~ "' and tran_id <> 'snapshot'") | map(attribute='tran_id') | list %}
+    {% set found = [] if not known else dbt_cdc._fetch(
+        'select to_json(collect_set(xid)) as xids from (select coalesce('
+        ~ "get_json_object(value, '$.source.gtid'), get_json_object(value, '$.payload.source.gtid')) as xid from "
+        ~ events ~ ' where position > ' ~ batch.position ~ ' and position <= ' ~ batch.last_position
+        ~ ') where xid in (' ~ dbt_cdc._literals(known) ~ ')') %}
+    {% do batch.update(old_xids=tojson((fromjson(batch.old_xids) + fromjson(found[0].xids)) | unique | list))
+        if found %}
+{% endmacro %}
+
+
 {#- Events that landed at positions that the log had read beyond are never read, unless they are there twice: positions
     began anew, as those of a topic that was made again, or an event landed late. -#}
 {% macro _debezium_check_positions(events, log, news) %}
@@ -172,7 +191,7 @@ from placed
 {% macro _debezium_news_envelope(batch) -%}
     {%- set fields = 'id: string, op: string, status: string, transaction: struct<id: string>, '
         ~ 'source: struct<name: string, db: string, lsn: string, txId: string, sequence: string'
-        ~ (', file: string, pos: string, gtid: string>, event_count: string, ddl: string'
+        ~ (', file: string, pos: string, gtid: string, ts_ms: string>, event_count: string, ddl: string'
             if dbt_cdc._debezium_reads_binlog(batch) else ', commit_lsn: string>') -%}
 struct<{{ fields }}, payload: struct<{{ fields }}>>
 {%- endmacro %}

@@ -15,10 +15,12 @@ coalesce(
 {#- What is wrong with the place of an event, as conditions of _debezium_kind. -#}
 {% macro _debezium_binlog_faults(place) -%}
 when status is null and value rlike '"op"|"ddl"' and not coalesce(
-            source.file rlike '[.][0-9]{1,8}\\z' and cast(source.pos as bigint) between 0 and {{ 2 ** 32 - 1 }}, false
+            source.file rlike '[.][0-9]{1,7}\\z' and cast(source.pos as bigint) between 0 and {{ 2 ** 32 - 1 }}, false
         )
             then {{ dbt_cdc._raise_bad_record(
-                place, "concat('its place in the binary log is ', source.file, ', ', source.pos)",
+                place,
+                "concat('its place in the binary log is ', coalesce(source.file, 'NULL'), ', ', "
+                ~ "coalesce(source.pos, 'NULL'))",
                 'land the events as the connector writes them; a binary log file may have 4 GB, and a number of 7 '
                 ~ 'digits'
             ) | indent(8) }}
@@ -79,7 +81,7 @@ changes_in_binlog as (
         if(kind = 'ddl', element_at(change.names, -1), source_name) as source_name,
         if(kind = 'ddl', ddl, before) as before,
         if(kind = 'ddl', change.columns, after) as after,
-        xxhash64(wal, event_row, kind, change_number) as place
+        xxhash64(content, change_number) as place
     from landed_events
     lateral view outer posexplode(table_changes) as change_number, change
     where kind in ('c', 'u', 'd', 't', 'ddl')
@@ -88,43 +90,86 @@ changes_in_binlog as (
 numbered as (
     select
         *,
-        min(content) over same_number <> max(content) over same_number as has_other_content
+        -- a row event of the binary log has rows of one table and one kind; a compressed transaction is one event
+        (is_renumbered or total_order is null) and coalesce(
+            min(row_kind) over same_event <> max(row_kind) over same_event
+            or min(source_table) over same_event <> max(source_table) over same_event, false
+        )
+        or min(content) over same_number <> max(content) over same_number as is_unclear
     from (
         select
             *,
+            case
+                when
+                    kind = 'c' and max(if(kind = 'd', key, null)) over same_row <> key
+                    or kind = 'd' and max(if(kind = 'c', key, null)) over same_row <> key
+                    then 'u'
+                when kind in ('c', 'u', 'd') then kind
+            end as row_kind,
             dense_rank() over (
                 partition by xid
-                order by wal, event_row, kind = 'c', source_schema, source_name, if(is_renumbered, 0, total_order)
+                order by wal, if(is_renumbered, 0, total_order), event_row, kind = 'c', source_schema, source_name
             ) as number
         from (
             select
                 *,
-                max(has_other_place) over (partition by xid) as is_renumbered
+                if(kind in ('c', 'u', 'd'), concat(source_schema, '.', source_name), null) as source_table,
+                coalesce(max(has_other_place) over (partition by xid), false) as is_renumbered
             from (
                 select
                     *,
                     -- a connector that restarted inside the transaction numbers its events from 1 again
-                    min(place) over same_order <> max(place) over same_order as has_other_place
+                    total_order is not null
+                    and min(place) over same_order <> max(place) over same_order as has_other_place
                 from changes_in_binlog
                 window same_order as (partition by xid, total_order)
             )
         )
+        window same_row as (partition by xid, wal, event_row)
     )
-    window same_number as (partition by xid, number)
+    window
+        same_event as (partition by xid, wal),
+        same_number as (partition by xid, number)
 ),
 
 spans as (
     select
         xid,
-        min(wal) as first_wal,
-        max(wal) as last_wal,
-        min(record_time) as first_time,
-        max(position) as last_position,
-        max(number) as events,
-        bool_or(has_metadata and kind in ('c', 'u', 'd')) as has_end,
-        max(min(wal)) over () > max(wal) as is_before_another
-    from numbered
-    group by xid
+        case
+            -- one transaction follows the other, and none is in two files
+            when
+                (first_wal div {{ 2 ** 32 }} <> last_wal div {{ 2 ** 32 }} or next_wal <= last_wal)
+                {{- " and xid not in (" ~ dbt_cdc._literals(dbt_cdc._given_up()) ~ ")" if dbt_cdc._given_up() }}
+                then {{ dbt_cdc._raise_bad_record(
+                    "concat('transaction ', xid)",
+                    "'its events are among those of others, or in two files of the binary log: the connector has gone '"
+                    ~ " || 'to another server (a failover), and has sent it again'",
+                    'give the events of the new server a log and a schema of their own; nothing of this batch is in '
+                    ~ 'the log; to go on without it, give vars: {cdc_give_up_transactions: [...]} and its name'
+                ) | indent(16) }}
+            else first_wal
+        end as first_wal,
+        last_wal,
+        first_time,
+        last_position,
+        events,
+        ddl_events,
+        has_end,
+        max(first_wal) over () > last_wal as is_before_another
+    from (
+        select
+            xid,
+            min(wal) as first_wal,
+            max(wal) as last_wal,
+            lead(min(wal)) over (order by min(wal)) as next_wal,
+            min(record_time) as first_time,
+            max(position) as last_position,
+            max(number) as events,
+            count(distinct if(kind = 'ddl', number, null)) as ddl_events,
+            bool_or(has_metadata and kind in ('c', 'u', 'd')) as has_end
+        from numbered
+        group by xid
+    )
 ),
 {%- if batch.has_old_events %}
 
@@ -157,10 +202,12 @@ events as (
         xid,
         wal,
         case
-            when has_other_content
+            when
+                is_unclear
+                {{- " and xid not in (" ~ dbt_cdc._literals(dbt_cdc._given_up()) ~ ")" if dbt_cdc._given_up() }}
                 then {{ dbt_cdc._raise_bad_record(
                     "concat('transaction ', xid, ', event at position ', position)",
-                    "concat('another event has its place, ', wal % " ~ 2 ** 32 ~ ", ' row ', event_row)",
+                    "concat('other events have its place, ', wal % " ~ 2 ** 32 ~ ", ' row ', event_row)",
                     'such a transaction is compressed (binlog_transaction_compression), and the order of its events '
                     ~ 'cannot be told where they have no numbers, or a connector that restarted has numbered them '
                     ~ 'anew: set provide.transaction.metadata=true, or turn the compression off; nothing of this '
@@ -189,13 +236,26 @@ events as (
             {{- ' known_commit - 1,' if batch.has_old_events }} 0
         ) as wal,
         if(marked_kind = 'END', {{ dbt_cdc._debezium_last_slot() }}, 0) as slot,
-        greatest(event_count, events) as event_count,
+        greatest(event_count + coalesce(ddl_events, 0), events) as event_count,
         if(kind = 'BEGIN', first_time, record_time) as record_time,
         {{ dbt_cdc._debezium_binlog_rest(batch) }}
     from landed_events
     left join spans on landed_events.xid = spans.xid
     {{- '\n    left join known on landed_events.xid = known_xid' if batch.has_old_events }}
     where kind in ('BEGIN', 'END')
+    union all
+    -- a BEGIN that was passed over before its changes landed
+    select
+        null as position,
+        'BEGIN' as kind,
+        xid,
+        first_wal as wal,
+        0 as slot,
+        null as event_count,
+        first_time as record_time,
+        {{ dbt_cdc._debezium_binlog_rest(batch, is_end=true) }}
+    from spans
+    where has_end
     union all
     select
         null as position,

@@ -13,9 +13,13 @@ owned as (
             *,
             case
                 when kind = 'r' then wal + 1
+                {%- if dbt_cdc._debezium_reads_binlog(batch) %}
+                else min(if(kind = 'END', wal, null)) over (partition by xid)
+                {%- else %}
                 else min(case when kind = 'END' then wal end) over (
                     partition by xid order by wal desc, kind = 'END'
                 )
+                {%- endif %}
             end as commit_number
         from {{ 'known_and_new_events' if batch.has_old_events else 'events' }}
     )

@@ -87,14 +87,17 @@ envelopes as (
             as snapshot_key,
         {%- endif %}
         xxhash64(
-            {{ 'source.file, source.pos, source.`row`, ddl, tableChanges' if is_binlog
+            {{ "source.file, source.pos, if(op in ('c', 'u', 'd', 'r'), source.`row`, null), ddl, tableChanges"
+                if is_binlog
                 else 'source.commit_lsn, source.change_lsn, source.event_serial_no' if is_sqlserver
                 else 'source.lsn' }},
             op, source_schema, source_name, images
         ) as content
         {%- if is_binlog %},
         nullif(source.server_id, '0') as server,
-        cast(source.`row` as bigint) as event_row,
+        key,
+        -- a DDL has none: its `row` is that of the event before it
+        if(op in ('c', 'u', 'd', 'r'), cast(source.`row` as bigint), 0) as event_row,
         cast(transaction.total_order as bigint) as total_order,
         transaction.id is not null as has_metadata,
         ddl,
@@ -188,7 +191,8 @@ events as (
             {%- endif %}'
             then {{ dbt_cdc._raise_bad_record(
                 place, "concat('its transaction id ', coalesce(id, 'NULL'), ' has no LSN')",
-                'read PostgreSQL, no other source, with Debezium 2 or later'
+                'land the events as the connector writes them' if is_sqlserver
+                else 'read PostgreSQL, no other source, with Debezium 2 or later'
             ) | indent(8) }}
         when status in ('BEGIN', 'END')
             then status

@@ -16,8 +16,9 @@
         {% do dbt_cdc.raise_cdc_error(
             22859, 'deletes tell the key alone, and the rows had more: ' ~ tables | join(', '),
             "say so: before_images={'" ~ name ~ "': 'key'} in debezium_log, and before_image: partial of its "
-            ~ 'instances; for whole rows from here on, alter table ' ~ name ~ ' replica identity full; nothing of this '
-            ~ 'batch is in the log'
+            ~ 'instances; for whole rows from here on, ' ~ ('set binlog_row_image=FULL'
+            if dbt_cdc._debezium_reads_binlog(batch) else 'alter table ' ~ name ~ ' replica identity full')
+            ~ '; nothing of this batch is in the log'
         ) %}
     {% endif %}
 {% endmacro %}

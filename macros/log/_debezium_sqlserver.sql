@@ -8,7 +8,8 @@ when op in ('c', 'u', 'd', 'r') and not coalesce(
             and (op = 'r' or source.change_lsn rlike '{{ dbt_cdc._debezium_sqlserver_pattern() }}'), false
         )
             then {{ dbt_cdc._raise_bad_record(
-                place, "concat('its commit_lsn is ', source.commit_lsn, ', its change_lsn ', source.change_lsn)",
+                place, "concat('its commit_lsn is ', coalesce(source.commit_lsn, 'NULL'), ', its change_lsn ', "
+                ~ "coalesce(source.change_lsn, 'NULL'))",
                 'land the events as the connector writes them'
             ) | indent(8) }}
         when tableChanges is not null
@@ -16,13 +17,16 @@ when op in ('c', 'u', 'd', 'r') and not coalesce(
 {%- endmacro %}
 
 
-{#- The events; rows of a snapshot before the last one are of another transaction. -#}
+{#- The events. Of several attempts at a snapshot counts the first complete one, else the last. -#}
 {% macro _debezium_sqlserver_events(batch) %}
     {%- if batch.position is none or batch.has_snapshot_rows %}
     select
         * except (xid),
         if(
-            kind = 'r' and wal < (select max(if(kind = 'r', wal, null)) from landed_events),
+            kind = 'r' and wal <> (
+                select coalesce(min(if(snapshot_mark = 'last', wal, null)), max(if(kind = 'r', wal, null)))
+                from landed_events
+            ),
             concat('snapshot:', wal), xid
         ) as xid
     from landed_events
@@ -39,15 +43,14 @@ changes as (
     select
         *,
         coalesce(change_lsn < max(change_lsn) over (
-            partition by commit_lsn, topic, key order by first_position
+            partition by commit_lsn, topic order by first_position
             rows between unbounded preceding and 1 preceding
         ), false) as steps_back
     from (
         select
             commit_lsn,
             change_lsn,
-            max_by(topic, position) as topic,
-            max_by(key, position) as key,
+            min_by(topic, position) as topic,
             source_schema,
             source_name,
             min(position) as first_position,
@@ -75,13 +78,17 @@ transactions as (
         xid,
         if(xid = 'snapshot', '{{ snapshot_lsn }}', xid) as commit_lsn,
         max(event_count) as event_count,
-        count(distinct if(kind in ('c', 'u', 'd'), struct(change_lsn, serial), null)) as landed_events,
+        count(distinct if(
+            kind in ('c', 'u', 'd'), struct(change_lsn, serial, source_schema, source_name), null
+        )) as landed_events,
+        count_if(kind in ('c', 'u', 'd')) as landed_changes,
         bool_or(has_metadata or kind in ('BEGIN', 'END')) as has_metadata,
         bool_or(kind = 'END') as has_end,
         coalesce(
             max(if(kind in ('c', 'u', 'd', 'r'), record_time, null)), max(record_time)
         ) as commit_time,
         bool_or(snapshot_mark = 'last') as has_last_row,
+        max(if(xid = 'snapshot', wal, null)) as first_snapshot,
         min(position) as first_position,
         max(position) as last_position,
         coalesce(
@@ -106,16 +113,19 @@ told as (
             {%- if dbt_cdc._given_up() %}
             when xid in ({{ dbt_cdc._literals(dbt_cdc._given_up()) }}) then 'given up'
             {%- endif %}
-            {%- if batch.get('last_lsn') or 'snapshot' in dbt_cdc._given_up() %}
-            when startswith(xid, 'snapshot:') then 'later snapshot'
+            {%- if batch.get('last_lsn') %}
+            when startswith(xid, 'snapshot') then 'later snapshot'
             {%- else %}
-            when startswith(xid, 'snapshot:')
-                then if(has_last_row, {{ dbt_cdc._raise_bad_record(
-                    'xid', "'another snapshot of the source follows it'", dbt_cdc._debezium_sqlserver_snapshot_advice()
-                ) | indent(16) }}, 'later snapshot')
+            when startswith(xid, 'snapshot:') then if(
+                xid > concat('snapshot:', max(first_snapshot) over ()),
+                {{ dbt_cdc._raise_bad_record(
+                    'xid', "'it is a second snapshot of the source'", dbt_cdc._debezium_sqlserver_snapshot_advice()
+                ) | indent(16) }},
+                'later snapshot'
+            )
             {%- endif %}
             when commit_lsn <= '{{ batch.get('last_lsn') or dbt_cdc._zero_lsn() }}'
-                then if(xid = 'snapshot', 'later snapshot', 'in the log')
+                then 'in the log'
             else 'new'
         end as fate
     from transactions
@@ -126,7 +136,13 @@ queue as (
         *,
         case
             when xid = 'snapshot' then has_last_row or max(xid not in ('snapshot', '')) over (partition by fate)
-            when has_metadata then has_end and landed_events >= event_count
+            when has_metadata then has_end and (
+                landed_events >= event_count
+                -- changes that were sent again count, too, where their order makes a restarted connector repeat them
+                or (landed_changes >= event_count and commit_lsn < max(if(has_end, commit_lsn, null)) over (
+                    partition by fate, xid = 'snapshot'
+                ))
+            )
             else commit_lsn < max(if(xid = 'snapshot', null, commit_lsn)) over (partition by fate)
         end as is_complete,
         max(struct(commit_lsn, end_position, commit_time)) over (
@@ -191,8 +207,8 @@ emitted_transactions as (
 {% macro _debezium_sqlserver_snapshot_advice() %}
     {% do return(
         'nothing of this batch is in the log; write the log anew out of the events from this snapshot on, in a schema '
-        ~ 'of its own; or, if nothing was missed, go on without its rows: '
-        ~ 'vars: {cdc_give_up_transactions: ["snapshot"]}'
+        ~ 'of its own; or, if nothing was missed, go on without its rows: vars: {cdc_give_up_transactions: [...]} and '
+        ~ 'its name'
     ) %}
 {% endmacro %}
 
@@ -215,7 +231,8 @@ emitted_changes as (
             when kinds = array('d') then 'DELETE'
             else {{ dbt_cdc._raise_bad_record(
                 place, "concat('its events are ', array_join(kinds, ', '))",
-                'land the events as the connector writes them, each as it is'
+                'nothing of this batch is in the log; to go on without the transaction, give vars: '
+                ~ '{cdc_give_up_transactions: [...]} and its name'
             ) | indent(16) }}
         end as operation,
         size(kinds) as events,

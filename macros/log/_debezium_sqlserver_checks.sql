@@ -54,21 +54,58 @@ limit 1000
 {%- endmacro %}
 
 
-{#- A row of a snapshot that lands when the log has begun is a copy of one that landed before, or stops the log. -#}
+{#- A row of a snapshot that lands when the log has begun is a copy of one that it has, or stops the log. -#}
 {% macro _debezium_sqlserver_check_snapshot(events, batch) %}
-    {% set found = dbt_cdc._fetch(
-        'select count(*) as rows, min(position) as position from ' ~ events ~ ' as news left anti join (select topic, '
-        ~ 'value from ' ~ events ~ ' where position <= ' ~ batch.position ~ ') as landed on news.topic = landed.topic '
-        ~ 'and news.value = landed.value where position > ' ~ batch.position ~ ' and position <= '
-        ~ batch.last_position ~ ' and value rlike \'"op"\\\\s*:\\\\s*"r"\'')[0] %}
-    {% if found.rows %}
+    {% set late = [] %}
+    {% for row in dbt_cdc._fetch(dbt_cdc._debezium_sqlserver_late_rows(events, batch))
+        if row.name not in dbt_cdc._given_up() %}
+        {% do late.append(row) %}
+    {% endfor %}
+    {% if late %}
         {% do dbt_cdc.raise_cdc_error(
-            22859, found.rows ~ ' rows of a snapshot landed behind what the log has, the first at position '
-            ~ found.position ~ ': a later snapshot of the source, or a part of the first one that landed late',
+            22859, late[0].name ~ ': ' ~ late[0].late_rows ~ ' rows of a snapshot landed behind what the log has, the '
+            ~ 'first at position ' ~ late[0].position ~ ': a later snapshot of the source, or a part of the first one '
+            ~ 'that landed late',
             dbt_cdc._debezium_sqlserver_snapshot_advice()
         ) %}
     {% endif %}
 {% endmacro %}
+
+
+{% macro _debezium_sqlserver_late_rows(events, batch) -%}
+with snapshot_rows as (
+    select
+        position,
+        topic,
+        value,
+        from_json(
+            coalesce(get_json_object(value, '$.source'), get_json_object(value, '$.payload.source')),
+            'commit_lsn string'
+        ) as source
+    from {{ events }}
+    where value rlike '"op"\\s*:\\s*"r"' and position <= {{ batch.last_position }}
+),
+
+known as (
+    select topic, value
+    from snapshot_rows
+    left semi join (
+        select position from {{ batch.log }} where operation = 'INSERT' and tran_id = 'snapshot'
+    ) as logged on snapshot_rows.position = logged.position
+    union
+    select topic, value from snapshot_rows where position <= {{ batch.position }}
+)
+
+select
+    concat('snapshot:', {{ dbt_cdc._debezium_wal(batch) }}) as name,
+    count(*) as late_rows,
+    min(position) as position
+from snapshot_rows
+left anti join known on snapshot_rows.topic = known.topic and snapshot_rows.value = known.value
+where position > {{ batch.position }}
+group by all
+order by name
+{%- endmacro %}
 
 
 {#- As the model waiting_transactions describes them, the one that the others wait for first. -#}
@@ -79,7 +116,7 @@ with {{ dbt_cdc._debezium_events(adapter_log.events, batch, adapter_log.before_i
 
 select
     xid as tran_id,
-    if(xid = 'snapshot', null, commit_lsn) as commit_lsn,
+    if(xid = 'snapshot' or not has_end, null, commit_lsn) as commit_lsn,
     landed_events,
     event_count,
     cast(commit_time as string) as since,

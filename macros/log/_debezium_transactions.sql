@@ -56,7 +56,7 @@ transactions as (
         min(end_position) as end_position,
         {{ 'max(server) as server,' if is_binlog }}
         sum(landed_rows - messages) as landed_rows,
-        count(case when slot = 0 then begin_time end) as begins,
+        count(case when slot = 0 and landed_rows > 0 then begin_time end) as begins,
         sum(messages) as messages,
         sum(heartbeats) as heartbeats,
         sum(tombstones) as tombstones

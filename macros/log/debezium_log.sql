@@ -14,9 +14,10 @@
         dbt_cdc._debezium_batch(events, this, is_incremental, connector), placeholder=unavailable_value_placeholder) -%}
     {%- do dbt_cdc._debezium_check_old_events(events, batch, before_images or {}) if batch.has_old_events -%}
     {%- set is_sqlserver = dbt_cdc._debezium_reads_sqlserver(batch) -%}
-    {%- if batch.has_snapshot_rows and batch.position is not none and 'snapshot' not in dbt_cdc._given_up() -%}
-        {%- do dbt_cdc._debezium_sqlserver_check_snapshot(events, batch) if is_sqlserver
-            else dbt_cdc._debezium_check_late_rows(events, batch) -%}
+    {%- if batch.has_snapshot_rows and is_sqlserver -%}
+        {%- do dbt_cdc._debezium_sqlserver_check_snapshot(events, batch) -%}
+    {%- elif batch.has_snapshot_rows and 'snapshot' not in dbt_cdc._given_up() -%}
+        {%- do dbt_cdc._debezium_check_late_rows(events, batch) -%}
     {%- endif -%}
     {%- do dbt_cdc._debezium_check_later_snapshots(events, batch, before_images or {}) if batch.has_later_rows -%}
     {%- do dbt_cdc._debezium_check_deletes(events, batch, before_images or {})

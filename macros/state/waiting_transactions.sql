@@ -25,7 +25,7 @@
         {% endif %}
         {% set without_end = [] %}
         {% for row in found if not (row.commit_lsn or row.tran_id.startswith('snapshot')
-            or row.reason == dbt_cdc._no_later_one()) %}
+            or row.reason == dbt_cdc._no_later_one() or ' of ' in row.reason) %}
             {% do without_end.append(row) %}
         {% endfor %}
         {% if without_end | length > 1
@@ -81,6 +81,8 @@ select
         {%- if batch.has_untold %}
         when commit_number is null and begin_time is null then '{{ dbt_cdc._no_later_one() }}'
         {%- endif %}
+        when commit_number is null and event_count is not null
+            then concat(landed_events, ' of ', event_count, ' events have landed')
         when commit_number is null
             then concat(
                 landed_events, if(landed_events = 1, ' event has', ' events have'), ' landed, its ',

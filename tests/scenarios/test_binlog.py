@@ -161,12 +161,13 @@ def test_copies_of_a_part_of_a_transaction(shop: Shop, metadata: bool) -> None:
 
 
 def compressed(events: list[Event]) -> list[Event]:
-    """All events of a transaction have the place of the whole, and rows count from 0 again."""
+    """All events of a transaction have the place of the whole; rows count from 0 in each of its
+    row events, here of one position."""
     found = []
     for event in events:
         value = json.loads(event.value or "null")
         if value and value.get("op") in ("c", "u", "d"):
-            value["source"] |= {"pos": 4, "row": 0}
+            value["source"] |= {"pos": 4}
         found.append(replace(event, value=value and json.dumps(value)))
     return found
 
@@ -177,11 +178,18 @@ def test_compressed_transactions(shop: Shop) -> None:
         database, connector = begin(shop, 1, 2, metadata=metadata)
         database.lsn += 1_000_000 - database.lsn % 100_000
         start = len(connector.sent)
-        database.commit(updates(2, 1), ("insert", "bag", *[row(7, "same")] * 2))
+        database.commit(
+            ("insert", "t", row(7, "new"), row(8, "new")),
+            ("delete", "t", row(7, "new")),
+            updates(8, 2, old="new", new="newer")[:4],
+            ("insert", "t", row(7, "anew")),
+            ("insert", "bag", *[row(7, "same")] * 2),
+            ("insert", "bag", *[row(7, "same")] * 2),
+        )
         connector.stream()
         sent = len(connector.sent)
         database.lsn += 1_000_000
-        database.commit(updates(2, old="new", new="newer"))
+        database.commit(updates(2))
         connector.stream()
         events = [
             *connector.sent[:start], *compressed(connector.sent[start:sent]), *connector.sent[sent:]
@@ -193,6 +201,56 @@ def test_compressed_transactions(shop: Shop) -> None:
         else:
             assert "binlog_transaction_compression" in result.output
             assert "provide.transaction.metadata=true" in result.output
+            name = f"0-77-{database.transactions[1].xid}"
+            given_up = f"{{cdc_give_up_transactions: ['{name}']}}"
+            assert shop.run([], "--vars", given_up).success
+
+
+@pytest.mark.parametrize("is_one_batch", [False, True])
+def test_a_transaction_that_comes_again_from_another_server(shop: Shop, is_one_batch: bool) -> None:
+    """Above the log's end, with its GTID: it would be captured twice."""
+    database, connector = begin(shop, 1, 2)
+    database.commit(updates(1))
+    database.commit(updates(2))
+    start = len(connector.sent)
+    connector.stream()
+    again = [
+        replace(e, value=(e.value or "").replace('"binlog.000', '"binlog.001'))
+        for e in connector.sent[start:]
+    ]
+    if is_one_batch:
+        result = shop.run([*connector.sent, *again])
+        assert "the connector has gone to another server (a failover)" in result.output
+        return
+    assert shop.run(connector.sent).success
+    result = shop.run(again)
+    assert "CDC 22859: events of transactions 0-77-" in result.output, result.output
+    names = [f"0-77-{transaction.xid}" for transaction in database.transactions[1:]]
+    assert shop.run([], "--vars", f"{{cdc_give_up_transactions: {names}}}").success
+    assert shop.has(database)
+
+
+def test_an_event_that_lands_behind_its_transaction(shop: Shop) -> None:
+    """Nothing counts them: the rest of the transaction is above the commit that the log has."""
+    database, connector = begin(shop, 1, 2, 3, metadata=False)
+    database.commit(updates(1, 2))
+    database.commit(updates(3))
+    connector.stream()
+    connector.beat()
+    late = connector.sent[-3]
+    assert shop.run([e for e in connector.sent if e is not late]).success
+    result = shop.run([late])
+    assert "landed when the log had it" in result.output, result.output
+
+
+def test_the_topic_of_transactions_does_not_land(shop: Shop) -> None:
+    database, connector = begin(shop, 1, 2)
+    database.commit(updates(1))
+    database.commit(updates(2))
+    connector.stream()
+    result = shop.run([e for e in connector.sent if not e.topic.endswith("transaction")])
+    assert "transactions without END: 2" in result.output, result.output
+    assert "its END has not" in result.output
 
 
 def test_a_failover_is_said(shop: Shop) -> None:
@@ -236,6 +294,10 @@ def test_what_the_connector_lacks_is_named(shop: Shop) -> None:
     shop.start()
     result = shop.run([replace(last, value=last.value.replace("binlog.", "binlog"))])
     assert "its place in the binary log is" in result.output
+    shop.start()
+    place = last.value.partition('"file": ')[2].partition(",")[0]
+    result = shop.run([replace(last, value=last.value.replace(place, "null"))])
+    assert "its place in the binary log is NULL" in result.output
     shop.start()
     result = shop.run([replace(last, value=last.value.replace('"mysql"', '"postgresql"'))])
     assert "CDC 22988" in result.output

@@ -69,7 +69,8 @@ def test_changes_of_a_key_that_go_back_keep_their_order(shop: Shop) -> None:
     database.commit(updates(1), updates(1, old="new", new="newer"))
     start = len(connector.sent)
     connector.stream()
-    *_, first, second, end = connector.sent
+    begun, first, second, end = connector.sent[-4:]
+    assert begun.value
     places = [json.loads(event.value or "")["source"]["change_lsn"] for event in (first, second)]
     events = [
         *connector.sent[: start + 1],
@@ -82,6 +83,21 @@ def test_changes_of_a_key_that_go_back_keep_their_order(shop: Shop) -> None:
     assert [after for _, _, after in records if after] == [
         '{"id":1,"v":"new"}',
         '{"id":1,"v":"newer"}',
+    ]
+    # the second is a change of the key: other message keys
+    shop.start()
+    database, connector = begin(shop, 1)
+    database.commit(updates(1), ["update", "t", row(1, "new"), row(2, "new")])
+    connector.stream()
+    update, deleted, _, created, end = connector.sent[-5:]
+    later = json.loads(update.value or "")["source"]["change_lsn"]
+    sooner = later[:-4] + "0000" if later[-4:] != "0000" else later[:9] + "00000001:0000"
+    moved = [with_source(event, change_lsn=sooner) for event in (deleted, created)]
+    assert shop.run([*connector.sent[:-4], *moved, end]).success
+    records = logged(shop, "command_id, lsn, after_image")
+    assert [after for _, _, after in records if after] == [
+        '{"id":1,"v":"new"}',
+        '{"id":2,"v":"new"}',
     ]
 
 
@@ -143,8 +159,28 @@ def test_other_sources_and_later_snapshots_are_refused(shop: Shop) -> None:
     connector.snapshot()
     result = shop.run(connector.sent[sent:])
     assert "rows of a snapshot landed behind what the log has" in result.output
-    given_up = "{cdc_give_up_transactions: [snapshot]}"
+    lsn = f"0x00000027{database.lsn:08X}0001"
+    given_up = f"{{cdc_give_up_transactions: ['snapshot:{lsn}']}}"
+    assert f"snapshot:{lsn}: 3 rows" in result.output
     assert shop.run([], "--vars", given_up).success
+    assert shop.has(database)
+    # where all of it lands at once, the first snapshot stays
+    sent = connector.sent
+    shop.start()
+    assert "it is a second snapshot of the source" in shop.run(sent).output
+    assert shop.run([], "--vars", given_up).success
+    assert shop.has(database)
+
+
+def test_rows_of_the_snapshot_among_changes(shop: Shop) -> None:
+    """The next run reads them again, behind what waits; they are in the log by then."""
+    database, connector = begin(shop, 1, 2)
+    snapshot = len(connector.sent)
+    database.commit(updates(1))
+    connector.stream()
+    rows, (begun, change, end) = connector.sent[:snapshot], connector.sent[snapshot:]
+    assert shop.run([*rows[:2], begun, change, *rows[2:]]).success
+    assert shop.run([end]).success
     assert shop.has(database)
     assert shop.is_balanced()
 
@@ -200,6 +236,9 @@ def test_places_that_cannot_be_read(shop: Shop) -> None:
     *events, update, end = connector.sent
     result = shop.run([*events, with_source(update, change_lsn="27:1:1"), end])
     assert "its change_lsn 27:1:1" in result.output
+    shop.start()
+    result = shop.run([*events, with_source(update, change_lsn=None), end])
+    assert "its change_lsn NULL" in result.output
     shop.start()
     other = with_source(update, table="s")
     assert shop.run([*events, other, end]).success
