@@ -67,6 +67,27 @@ def project(make_project: Callable[..., Project], instances: list[CaptureInstanc
     return made
 
 
+def test_init_finds_the_connector(
+    make_project: Callable[..., Project], events: list[Event]
+) -> None:
+    made = make_project()
+    made.clear()
+    made.sql(f"create table {{schema}}.events ({LANDED}) using delta")
+    land(made, events)
+    arguments = json.dumps(
+        {
+            "landed": f"{made.schema}.events",
+            "tables": ["shop.docs", "shop.orders"],
+            "types": {"shop.orders": {"amount": "decimal(12,2)"}},
+        }
+    )
+    result = made.dbt("run-operation", "init", "--args", arguments)
+    assert result.success, result.output
+    assert "connector='mysql'" in result.output
+    assert "source_schema: shop" in result.output
+    assert "index_columns: [customer_id, order_no]" in result.output
+
+
 def without_metadata(events: list[Event]) -> list[Event]:
     """The events as the same connector sends them without provide.transaction.metadata."""
     left = []
