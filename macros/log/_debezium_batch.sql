@@ -25,7 +25,8 @@
             {% do batch.update(has_old_events=dbt_cdc._debezium_has_old_events(batch)) %}
             {% do dbt_cdc._debezium_find_snapshot(batch)
                 if batch.has_snapshot_rows and not dbt_cdc._debezium_reads_sqlserver(batch) %}
-            {% do dbt_cdc._debezium_find_place(batch) if batch.has_untold %}
+            {% do dbt_cdc._debezium_find_place(batch)
+                if batch.has_untold and not dbt_cdc._debezium_reads_binlog(batch) %}
         {% endif %}
     {% elif execute and dbt_cdc._is_building() %}
         {% set first = dbt_cdc._fetch(dbt_cdc._debezium_first_database(events, batch)) %}
@@ -101,8 +102,7 @@ placed as (
         op in ('c', 'u', 'd', 't') or ddl is not null as is_change,
         if(op in ('c', 'u', 'd', 't'), timestamp_millis(cast(source.ts_ms as bigint)), null) as sent_for
         {%- elif is_sqlserver %}
-        {{ dbt_cdc._debezium_wal(batch, 'id') }} as wal,
-        false as is_untold
+        {{ dbt_cdc._debezium_wal(batch, 'id') }} as wal
         {%- else %}
         try_cast(coalesce(source.lsn, split_part(id, ':', 2)) as bigint) as wal,
         split_part(coalesce(transaction_id, source.txId), ':', 1) as xid,
@@ -120,7 +120,6 @@ select
     bool_or(op = 'r') as has_snapshot_rows,
     max(case when op = 'r' then wal end) as last_snapshot_wal,
     {%- if is_binlog %}
-    true as has_untold,
     cast(min(sent_for) as string) as first_time,
     to_json(collect_set(case when is_change and wal <= last_commit then xid end)) as old_ends,
     -- an END that comes again alone
@@ -132,7 +131,6 @@ select
         collect_set(case when is_change and wal <= last_commit then xid end)
     )) as old_xids,
     {%- elif is_sqlserver %}
-    false as has_untold,
     to_json(collect_set(if((op in ('c', 'u', 'd') or status = 'END') and wal <= last_lsn, wal, null))) as old_ends,
     '[]' as old_xids,
     {%- else %}
@@ -232,8 +230,8 @@ limit 1
 {% macro _debezium_has_snapshots(events, batch) -%}
 {%- set is_binlog = dbt_cdc._debezium_reads_binlog(batch) -%}
 select
-    coalesce(min(snapshot_wal) < max(snapshot_wal) or min(commit_wal) <= max(snapshot_wal), false) as has_later_rows,
-    {{ 'true' if is_binlog else 'coalesce(bool_or(is_untold), false)' }} as has_untold
+    {{ 'coalesce(bool_or(is_untold), false) as has_untold,' if not is_binlog }}
+    coalesce(min(snapshot_wal) < max(snapshot_wal) or min(commit_wal) <= max(snapshot_wal), false) as has_later_rows
 from (
     select
         is_untold,

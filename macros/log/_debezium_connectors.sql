@@ -24,8 +24,8 @@
 
 
 {#- The place of an event as a number: 24 bits for the file, 32 for the position. -#}
-{% macro _debezium_binlog_place(file='source.file', pos='source.pos') -%}
-try_cast(regexp_extract({{ file }}, '[.]([0-9]+)\\z', 1) as bigint) * {{ 2 ** 32 }} + try_cast({{ pos }} as bigint)
+{% macro _debezium_binlog_place() -%}
+try_cast(regexp_extract(source.file, '[.]([0-9]+)\\z', 1) as bigint) * {{ 2 ** 32 }} + try_cast(source.pos as bigint)
 {%- endmacro %}
 
 
