@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -15,7 +14,7 @@ from reference import stories
 from reference.debezium import Event
 from reference.source import Database, SqlServerConnector
 from test_debezium_faults import MODEL, SOURCE, Shop, row, updates
-from test_debezium_stories import WITHOUT_SNAPSHOTS, Statement, cuts, seeds, wrong
+from test_debezium_stories import Statement, has_the_truth, seeds, wrong_stories
 
 pytestmark = pytest.mark.slow
 WAYS = [way for way in stories.WAYS if way != "snapshot"]  # a later snapshot is refused
@@ -277,15 +276,8 @@ def test_events_that_servers_have_sent(shop: Shop) -> None:
 
 @pytest.mark.parametrize("seed", seeds(1, 40))
 def test_whatever_the_connector_goes_through(shop: Shop, seed: int) -> None:
-    metadata = seed % 2 == 0
-    story = stories.clean(seed, 12, WAYS, metadata=metadata, kind=SqlServerConnector)
-    rng = random.Random(seed)
-    shop.start()
-    for low, high in cuts(rng, len(story.events), 3):
-        result = shop.run(story.events[low:high])
-        assert result.success, result.output
-    assert not shop.lacks(story.database)
-    assert shop.is_balanced()
+    story = stories.clean(seed, 12, WAYS, metadata=seed % 2 == 0, kind=SqlServerConnector)
+    has_the_truth(shop, story, seed)
 
 
 @pytest.fixture(scope="module")
@@ -299,16 +291,5 @@ def statement(shop: Shop) -> Statement:
 
 @pytest.mark.parametrize("first", range(0, 300 if IS_ALL else 20, 20))
 def test_many_stories(statement: Statement, first: int) -> None:
-    found = {}
-    for seed in range(first, first + 20):
-        metadata = seed % 2 == 0
-        clean = stories.clean(
-            40_000 + seed, 3, WITHOUT_SNAPSHOTS, metadata=metadata, kind=SqlServerConnector
-        )
-        fault, faulty = stories.faulty(
-            40_000 + seed, WITHOUT_SNAPSHOTS, metadata=metadata, kind=SqlServerConnector
-        )
-        found[seed, "clean"] = wrong(statement, clean)
-        if fault != "other" and (metadata or fault != "lost"):
-            found[seed, fault] = wrong(statement, faulty)
-    assert not any(found.values()), {story: text for story, text in found.items() if text}
+    seeds = range(40_000 + first, 40_000 + first + 20)
+    assert wrong_stories(statement, seeds, SqlServerConnector) == {}

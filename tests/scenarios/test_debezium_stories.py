@@ -14,7 +14,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from reference import stories
-from reference.source import arrive, rows_by_the_log
+from reference.source import Connector, arrive, rows_by_the_log
 from reference.stories import Story
 from test_debezium_faults import LANDED, MODEL, SOURCE, Shop
 
@@ -74,6 +74,16 @@ def test_whatever_goes_wrong_is_said(shop, seed):
     assert "waits" in result.output or not shop.lacks(story.database), fault
 
 
+def has_the_truth(shop: Shop, story: Story, seed: int) -> None:
+    """A story that lands in three batches, cut anywhere: no run fails, the log is the database."""
+    shop.start()
+    for low, high in cuts(random.Random(seed), len(story.events), 3):
+        result = shop.run(story.events[low:high])
+        assert result.success, result.output
+    assert not shop.lacks(story.database)
+    assert shop.is_balanced()
+
+
 # --- many stories, each landed in one batch: the log's statement alone, and no run ----------------
 
 # What the statement alone does not read: a run compares a later snapshot with the log.
@@ -131,6 +141,20 @@ def wrong(statement: Statement, story: Story) -> str:
     return (
         "" if is_whole or any(waiting) or not records else "something is missing, and nothing waits"
     )
+
+
+def wrong_stories(statement: Statement, seeds: range, kind: type[Connector]) -> dict[Any, str]:
+    """Stories with metadata and without, and what is wrong with each in silence. What never lands
+    leaves no trace where nothing counts events."""
+    found = {}
+    for seed in seeds:
+        metadata = seed % 2 == 0
+        clean = stories.clean(seed, 3, WITHOUT_SNAPSHOTS, metadata=metadata, kind=kind)
+        fault, faulty = stories.faulty(seed, WITHOUT_SNAPSHOTS, metadata=metadata, kind=kind)
+        found[seed, "clean"] = wrong(statement, clean)
+        if fault != "other" and (metadata or fault != "lost"):
+            found[seed, fault] = wrong(statement, faulty)
+    return {story: text for story, text in found.items() if text}
 
 
 @pytest.mark.parametrize("first", range(0, 165, 55))
