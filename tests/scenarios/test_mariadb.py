@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 from capturing import instance_yaml
 from harness import Project
-from reference.apply import State, apply_all, apply_net
 from reference.capture import CaptureInstance
 from reference.debezium import Event
-from reference.log import int_to_lsn, lsn_to_int
+from reference.log import int_to_lsn
 from reference.truth import Truth, landed_events
-from test_truth import DATA, LANDED, TABLES, changes, land, net_changes
+from test_truth import DATA, LANDED, TABLES, changes, has_the_true_states, land
+from test_without_metadata import without_metadata
 
 pytestmark = pytest.mark.slow
 TYPES = {
@@ -88,21 +87,6 @@ def test_init_finds_the_connector(
     assert "index_columns: [customer_id, order_no]" in result.output
 
 
-def without_metadata(events: list[Event]) -> list[Event]:
-    """The events as the same connector sends them without provide.transaction.metadata."""
-    left = []
-    for event in events:
-        value = json.loads(event.value) if event.value else {}
-        text = event.value
-        if value.get("transaction"):
-            numbers = json.dumps(value["transaction"], separators=(",", ":"))
-            assert f'"transaction":{numbers}' in event.value
-            text = event.value.replace(f'"transaction":{numbers}', '"transaction":null')
-        if "status" not in value:
-            left.append(replace(event, value=text))
-    return left
-
-
 @pytest.fixture(scope="module")
 def incremental(
     make_project: Callable[..., Project], instances: list[CaptureInstance], events: list[Event]
@@ -118,23 +102,8 @@ def incremental(
 def test_the_true_state_at_every_checkpoint(
     incremental: Project, instances: list[CaptureInstance], truth: Truth
 ) -> None:
-    low, high_end = incremental.sql(
-        "select low_end, high_end from {schema}.validity_intervals limit 1"
-    )[0]
-    for instance in instances:
-        rows = changes(incremental, instance)
-        state, net, previous = State(instance), State(instance), low
-        for checkpoint in truth.checkpoints:
-            end = min(int_to_lsn(checkpoint.position << 24), high_end)
-            if end < previous:
-                continue
-            apply_all(state, [row for row in rows if previous <= row.start_lsn <= end])
-            assert truth.differences(state, checkpoint.number) == []
-            if instance.index_columns:
-                apply_net(net, net_changes(incremental, instance, previous, end))
-                assert truth.differences(net, checkpoint.number) == []
-            previous = int_to_lsn(lsn_to_int(end) + 1)
-        assert previous > int_to_lsn(truth.checkpoints[-2].position << 24)
+    ends = has_the_true_states(incremental, instances, truth)
+    assert min(ends) > int_to_lsn(truth.checkpoints[-2].position << 24)
 
 
 def test_all_events_are_accounted_for(incremental: Project) -> None:

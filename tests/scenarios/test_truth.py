@@ -139,11 +139,16 @@ def test_every_table_is_as_the_reference_captures_it(
 def test_the_true_state_at_every_checkpoint(
     incremental: Project, instances: list[CaptureInstance], truth: Truth
 ) -> None:
-    low, high_end = incremental.sql(
-        "select low_end, high_end from {schema}.validity_intervals limit 1"
-    )[0]
+    has_the_true_states(incremental, instances, truth)
+
+
+def has_the_true_states(made: Project, instances: list[CaptureInstance], truth: Truth) -> list[str]:
+    """All changes and net changes lead from each checkpoint to the next, net changes from the first
+    to the last; gives what follows the last window that was read, by instance."""
+    low, high_end = made.sql("select low_end, high_end from {schema}.validity_intervals limit 1")[0]
+    ends = []
     for instance in instances:
-        rows = changes(incremental, instance)
+        rows = changes(made, instance)
         state, net, previous = State(instance), State(instance), low
         for checkpoint in truth.checkpoints:
             end = min(int_to_lsn(checkpoint.position << 24), high_end)
@@ -152,12 +157,14 @@ def test_the_true_state_at_every_checkpoint(
             apply_all(state, [row for row in rows if previous <= row.start_lsn <= end])
             assert truth.differences(state, checkpoint.number) == []
             if instance.index_columns:
-                apply_net(net, net_changes(incremental, instance, previous, end))
+                apply_net(net, net_changes(made, instance, previous, end))
                 assert truth.differences(net, checkpoint.number) == []
             previous = int_to_lsn(lsn_to_int(end) + 1)
         if instance.index_columns:
-            distant = apply_net(State(instance), net_changes(incremental, instance, low, high_end))
+            distant = apply_net(State(instance), net_changes(made, instance, low, high_end))
             assert truth.differences(distant, truth.checkpoints[-1].number) == []
+        ends.append(previous)
+    return ends
 
 
 @pytest.mark.parametrize("table", ["docs", pytest.param("orders", marks=pytest.mark.more)])
