@@ -202,8 +202,9 @@ events as (
         xid,
         wal,
         case
+            -- of a transaction that waits for more, half of a changed key may have landed
             when
-                is_unclear
+                is_unclear and (has_end or is_before_another)
                 {{- " and xid not in (" ~ dbt_cdc._literals(dbt_cdc._given_up()) ~ ")" if dbt_cdc._given_up() }}
                 then {{ dbt_cdc._raise_bad_record(
                     "concat('transaction ', xid, ', event at position ', position)",
@@ -220,6 +221,7 @@ events as (
         record_time,
         {{ dbt_cdc._debezium_binlog_rest(batch) }}
     from numbered
+    inner join spans using (xid)
     union all
     -- a BEGIN or END without changes is that of a DDL, or of tables that are not read
     select
