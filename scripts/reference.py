@@ -52,8 +52,8 @@ STORIES = {
 # The macros of each page.
 SECTIONS = {
     "The log": [
-        "debezium_log", "wal2json_log", "change_table_log", "unflattened_events",
-        "landed_files", "landed_table",
+        "debezium_log", "wal2json_log", "change_table_log", "dms_log",
+        "unflattened_events", "landed_files", "landed_table",
     ],
     "Capture": ["change_table", "log_tables"],
     "Queries": [

@@ -4,7 +4,7 @@
 {% macro change_table_log(tables, lsn_time_mapping, time_zone='UTC') -%}
     {%- do dbt_cdc._change_table_log_check(tables) -%}
     {%- set is_incremental = execute and is_incremental() -%}
-    {%- set last_lsn = dbt_cdc._change_table_log_end(this) if is_incremental else dbt_cdc._zero_lsn() -%}
+    {%- set last_lsn = dbt_cdc._told_log_end(this, 'change_table_log') if is_incremental else dbt_cdc._zero_lsn() -%}
     {%- do dbt_cdc._change_table_log_look(tables, lsn_time_mapping, this, last_lsn) if dbt_cdc._is_building() -%}
 with {{ dbt_cdc._exported_commits(lsn_time_mapping, time_zone) }},
 
@@ -37,18 +37,6 @@ where not exists (select 1 from {{ this }} where lsn > '{{ last_lsn }}' and oper
     {% for relation in tables.values() %}
         {% do dbt_cdc._exported_columns(relation) %}
     {% endfor %}
-{% endmacro %}
-
-
-{#- The last commit of the log. -#}
-{% macro _change_table_log_end(log) %}
-    {% if 'transaction' not in adapter.get_columns_in_relation(log) | map(attribute='name') %}
-        {% do dbt_cdc.raise_cdc_error(
-            22901, 'change_table_log: ' ~ log ~ ' lacks the column transaction', 'write it anew with dbt run '
-            ~ '--full-refresh --select ' ~ log.identifier) %}
-    {% endif %}
-    {% do return(dbt_cdc._fetch(
-        'select max(lsn) as lsn from ' ~ log ~ " where operation = 'COMMIT'")[0].lsn or dbt_cdc._zero_lsn()) %}
 {% endmacro %}
 
 

@@ -22,7 +22,7 @@ def test_every_entry_of_the_reference_has_an_example_or_a_reason() -> None:
             assert name in example["call"], name
     reasons = [name for name, example in examples.items() if "instead" in example]
     # adapters of sources that the shop has not: each has a page, whose model a test runs
-    assert reasons == ["wal2json_log", "change_table_log", "unflattened_events"]
+    assert reasons == ["wal2json_log", "change_table_log", "dms_log", "unflattened_events"]
 
 
 def test_every_setting_and_variable_has_an_example() -> None:

@@ -1,0 +1,218 @@
+{#- A change_seq has 35 digits: the commit's time, YYYYMMDDHHmmSShh, and a number that only rises in a task. The time in
+    hundredths since 1970 and the number, 40 bits each, are the LSN of a change; a COMMIT has the highest number. Rows
+    of a full load have no change_seq: their time is 1. -#}
+
+{#- CTE `landed`: the rows of all tables, as they are. -#}
+{% macro _dms_rows(batch) -%}
+landed as (
+    {%- for table, relation in batch.tables.items() %}
+    {%- set columns = dbt_cdc._dms_columns(relation, batch.headers) %}
+    {%- set keys = batch['keys'].get(table, []) %}
+    {%- if execute %}
+    select
+        {{ dbt_cdc._literal(table.split('.')[0]) }} as source_schema,
+        {{ dbt_cdc._literal(table.split('.')[1]) }} as source_name,
+        nullif(trim(cast({{ dbt_cdc._column(columns.change_seq) }} as string)), '') as change_seq,
+        upper(trim(cast({{ dbt_cdc._column(columns.operation) }} as string))) as letter,
+        {{ 'cast(' ~ dbt_cdc._column(columns.transaction_id) ~ ' as string)' if 'transaction_id' in columns
+            else 'cast(null as string)' }} as transaction_id,
+        {{ dbt_cdc._dms_landed_image(columns, keys) | indent(8) }} as image,
+        {{ dbt_cdc._dms_image(dbt_cdc._dms_key(relation, columns.captured, keys)) | indent(8) if keys
+            else 'cast(null as string)' }} as key_image
+    from {{ relation }}
+    {%- endif %}
+    {{ 'union all' if not loop.last }}
+    {%- endfor %}
+),
+
+timed as (
+    select
+        *,
+        unix_date(try_cast(
+            concat_ws('-', substr(change_seq, 1, 4), substr(change_seq, 5, 2), substr(change_seq, 7, 2)) as date
+        )) * {{ 24 * 360000 }}L
+        + cast(substr(change_seq, 9, 2) as int) * 360000
+        + cast(substr(change_seq, 11, 2) as int) * 6000
+        + cast(substr(change_seq, 13, 4) as int) as hundredths,
+        try_cast(substr(change_seq, 17, 19) as bigint) as number
+    from (
+        select
+            * except (change_seq),
+            {{ dbt_cdc._dms_checked_seq() | indent(12) }} as change_seq
+        from landed
+    )
+),
+
+placed as (
+    select
+        * except (hundredths, letter),
+        case
+            when change_seq is null then 1
+            when not coalesce(hundredths > 1 and number < {{ 2 ** 40 - 1 }}, false)
+                then {{ dbt_cdc._raise_bad_record(
+                    dbt_cdc._dms_place(), "'its time is none, or its number is above 2^40 - 2'",
+                    'land change_seq as the task writes it, as text'
+                ) | indent(16) }}
+            else hundredths
+        end as hundredths,
+        case coalesce(letter, 'I')
+            when 'I' then 'INSERT' when 'INSERT' then 'INSERT'
+            when 'U' then 'UPDATE' when 'UPDATE' then 'UPDATE'
+            when 'B' then 'BEFORE' when 'BEFOREIMAGE' then 'BEFORE'
+            when 'D' then 'DELETE' when 'DELETE' then 'DELETE'
+            when 'T' then 'TRUNCATE' when 'TRUNCATE' then 'TRUNCATE'
+            else {{ dbt_cdc._raise_bad_record(
+                dbt_cdc._dms_place(), "concat('its operation is ', letter)", 'operations are I, U, B, D and T'
+            ) | indent(12) }}
+        end as operation
+    from timed
+    {%- if dbt_cdc._given_up() %}
+    where not coalesce(substr(change_seq, 1, 16) in ({{ dbt_cdc._literals(dbt_cdc._given_up()) }}), false)
+    {%- endif %}
+)
+{%- endmacro %}
+
+
+{#- The change_seq, or an error. -#}
+{% macro _dms_checked_seq() -%}
+case
+    when if(change_seq is null, coalesce(letter, 'I') not in ('I', 'INSERT'), letter is null)
+        then {{ dbt_cdc._raise_bad_record(
+            dbt_cdc._dms_place(), "concat('its operation is ', coalesce(letter, 'NULL'))",
+            'a change has an operation and a change_seq; a row of a full load has no change_seq, and I or no operation'
+        ) | indent(8) }}
+    when not change_seq rlike '^[0-9]{35}\\z'
+        then {{ dbt_cdc._raise_bad_record(
+            dbt_cdc._dms_place(), "'a change_seq has 35 digits'", 'land it as text: a number loses its last digits'
+        ) | indent(8) }}
+    else change_seq
+end
+{%- endmacro %}
+
+
+{% macro _dms_place() %}
+    {% do return("concat('table ', source_schema, '.', source_name, ', change_seq ', coalesce(change_seq, 'NULL'))") %}
+{% endmacro %}
+
+
+{#- What a deleted row has beside its key not all sources tell: with `keys` its NULLs are left out. -#}
+{% macro _dms_landed_image(columns, keys) -%}
+{%- set image = dbt_cdc._dms_image(columns.captured) -%}
+{%- if keys -%}
+if(
+    upper(trim(cast({{ dbt_cdc._column(columns.operation) }} as string))) in ('D', 'DELETE'),
+    {{ dbt_cdc._dms_image(columns.captured, keeps_nulls=false) | indent(4) }},
+    {{ image | indent(4) }}
+)
+{%- else -%}
+{{ image }}
+{%- endif -%}
+{%- endmacro %}
+
+
+{% macro _dms_image(columns, keeps_nulls=true) -%}
+to_json(named_struct(
+    {%- for column in columns %}
+    {{ dbt_cdc._literal(column.name) }}, {{ dbt_cdc._exported_value(column) }}{{ ',' if not loop.last }}
+    {%- endfor %}
+){{ ", map('ignoreNullFields', 'false')" if keeps_nulls }})
+{%- endmacro %}
+
+
+{#- The columns of a key, or an error that says which are missing. -#}
+{% macro _dms_key(relation, captured, keys) %}
+    {% set columns = [] %}
+    {% for key in keys %}
+        {% set found = captured | selectattr('name', 'equalto', key) | list %}
+        {% if not found %}
+            {% do dbt_cdc.raise_cdc_error(
+                22963, 'dms_log: ' ~ relation ~ ' has no column ' ~ key,
+                'keys names columns of the table: ' ~ captured | map(attribute='name') | join(', ')
+            ) %}
+        {% endif %}
+        {% do columns.append(found[0]) %}
+    {% endfor %}
+    {% do return(columns) %}
+{% endmacro %}
+
+
+{#- The LSN of a change, and of a COMMIT. -#}
+{% macro _dms_lsn(hundredths, number=none) -%}
+concat('0x', lpad(hex({{ hundredths }}), 10, '0'), {{ 'lpad(hex(' ~ number ~ "), 10, '0')" if number
+    else "'FFFFFFFFFF'" }})
+{%- endmacro %}
+
+
+{#- Commits up to here have landed in all tables. -#}
+{% macro _dms_settled(batch) -%}
+unix_millis(current_timestamp()) div 10 - {{ (batch.settle_minutes * 6000) | int }}
+{%- endmacro %}
+
+
+{#- Rows by fate: those that are not in the log, below its end; those of a full load beyond the ones that it has; those
+    that wait. -#}
+{% macro _dms_rows_apart(batch) -%}
+{%- set is_first = batch.last_lsn == dbt_cdc._zero_lsn() -%}
+with {{ dbt_cdc._dms_rows(batch) }},
+
+changes as (
+    select
+        concat(source_schema, '.', source_name) as source_table,
+        change_seq,
+        hundredths,
+        {{ dbt_cdc._dms_lsn('hundredths', 'number') }} as lsn
+    from placed
+)
+{%- if not is_first %},
+
+full_loads as (
+    select
+        concat(source_schema, '.', source_name) as source_table,
+        count(*) as changes
+    from placed
+    where change_seq is null
+    group by source_schema, source_name
+),
+
+taken as (
+    select
+        concat(source_schema, '.', source_name) as source_table,
+        count(*) as changes
+    from {{ batch.log }}
+    where lsn < '{{ '0x%010X' | format(2) }}0000000000' and operation <> 'COMMIT'
+    group by source_schema, source_name
+)
+{%- endif %}
+
+select
+    'waits' as fate,
+    count(*) as changes,
+    min(change_seq) as first_seq,
+    array_join(array_sort(collect_set(source_table)), ', ') as tables
+from changes
+where hundredths > {{ dbt_cdc._dms_settled(batch) }}
+having count(*) > 0
+{%- if not is_first %}
+union all
+select
+    'late' as fate,
+    count(*) as changes,
+    min(change_seq) as first_seq,
+    array_join(array_sort(collect_set(source_table)), ', ') as tables
+from changes
+left anti join {{ batch.log }} as logged on changes.lsn = logged.lsn
+where change_seq is not null and changes.lsn <= '{{ batch.last_lsn }}'
+having count(*) > 0
+union all
+select
+    'full load' as fate,
+    sum(full_loads.changes - coalesce(taken.changes, 0)) as changes,
+    null as first_seq,
+    array_join(array_sort(collect_set(full_loads.source_table)), ', ') as tables
+from full_loads
+left join taken on full_loads.source_table = taken.source_table
+where full_loads.changes > coalesce(taken.changes, 0)
+having count(*) > 0
+{%- endif %}
+order by fate
+{%- endmacro %}

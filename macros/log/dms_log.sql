@@ -1,0 +1,119 @@
+{#- The canonical log out of what AWS DMS and Qlik Replicate write, which are one engine: the body of an incremental
+    (append) model. `_log.yml` tells the arguments. -#}
+{% macro dms_log(events, keys=none, settle_minutes=10, headers=none) -%}
+    {%- do dbt_cdc._dms_check(events, keys, settle_minutes, headers) -%}
+    {%- set is_incremental = execute and is_incremental() -%}
+    {%- set batch = {
+        'tables': events, 'keys': keys or {}, 'headers': headers or {}, 'settle_minutes': settle_minutes, 'log': this,
+        'last_lsn': dbt_cdc._told_log_end(this, 'dms_log') if is_incremental else dbt_cdc._zero_lsn(),
+    } -%}
+    {%- do dbt_cdc._dms_look(batch) if dbt_cdc._is_building() -%}
+with {{ dbt_cdc._dms_rows(batch) }},
+
+{{ dbt_cdc._dms_changes(batch) }},
+
+{{ dbt_cdc._dms_committed(batch) }},
+
+{{ dbt_cdc._told_records() }}
+
+select * from records
+{%- if is_incremental %}
+-- Delta checks an append that reads its target: of two runs at the same time one appends
+where not exists (select 1 from {{ this }} where lsn > '{{ batch.last_lsn }}' and operation = 'COMMIT')
+{%- endif %}
+{%- endmacro %}
+
+
+{% macro _dms_check(tables, keys, settle_minutes, headers) %}
+    {#- a view would show changes that come late at a commit that was captured, and no scan would see them -#}
+    {% do dbt_cdc._raise_not_incremental('dms_log') if execute and config.get('materialized') != 'incremental' %}
+    {% if tables is not mapping or not tables %}
+        {% do dbt_cdc.raise_cdc_error(
+            22963, "dms_log: events is '" ~ tables ~ "'",
+            "give each source table the table that its rows land in: {'dbo.orders': source('dms', 'orders')}"
+        ) %}
+    {% endif %}
+    {% do dbt_cdc._check_names_tables('dms_log', 'events', tables) %}
+    {% do dbt_cdc._check_names_tables('dms_log', 'keys', keys) %}
+    {% for table, columns in (keys or {}).items() if columns is string or columns is mapping or not columns
+        or table not in tables %}
+        {% do dbt_cdc.raise_cdc_error(
+            22963, 'dms_log: keys gives ' ~ table ~ " '" ~ columns ~ "'",
+            "give tables of events a list of columns: {'dbo.orders': ['order_id']}"
+        ) %}
+    {% endfor %}
+    {% if settle_minutes is not number or settle_minutes < 0 %}
+        {% do dbt_cdc.raise_cdc_error(
+            22963, "dms_log: settle_minutes is '" ~ settle_minutes ~ "'",
+            'give the minutes after which the rows of all tables have landed, 0 or more'
+        ) %}
+    {% endif %}
+    {% if headers is not none and (headers is not mapping
+        or headers | reject('in', ['change_seq', 'operation', 'transaction_id']) | list) %}
+        {% do dbt_cdc.raise_cdc_error(
+            22963, "dms_log: headers is '" ~ headers ~ "'",
+            "give the names of columns: {'change_seq': 'seq', 'operation': 'op', 'transaction_id': 'tx'}"
+        ) %}
+    {% endif %}
+{% endmacro %}
+
+
+{#- Which columns of a table are the engine's, {change_seq, operation, transaction_id: name}, and which are the source's
+    (`captured`). -#}
+{% macro _dms_columns(relation, headers) %}
+    {% set described = dbt_cdc._exported_described(relation) %}
+    {% set usual = {
+        'change_seq': ['header__change_seq', 'ar_h_change_seq', 'change_seq'],
+        'operation': ['header__change_oper', 'op', 'ar_h_operation', 'header__operation'],
+        'transaction_id': ['header__transaction_id'],
+    } %}
+    {% set found = {'captured': []} %}
+    {% for header, names in usual.items() %}
+        {% set names = [headers[header] | lower] if headers.get(header) else names %}
+        {% for column in described if column.name | lower in names and header not in found %}
+            {% do found.update({header: column.name}) %}
+        {% endfor %}
+    {% endfor %}
+    {% set missing = ['change_seq', 'operation'] | reject('in', found) | list
+        + headers | reject('in', found) | list %}
+    {% if execute and missing %}
+        {% do dbt_cdc.raise_cdc_error(
+            22963, 'dms_log: ' ~ relation ~ ' has no column that is its ' ~ missing | unique | join(', its '),
+            'add AR_H_CHANGE_SEQ and Op in the task (' ~ dbt_cdc._page('sources/dms.md') ~ '), or name the columns: '
+            ~ "headers={'change_seq': ..., 'operation': ...}"
+        ) %}
+    {% endif %}
+    {% for column in described if column.name not in found.values()
+        and not (column.name | lower).startswith('header__') and not (column.name | lower).startswith('ar_h_') %}
+        {% do found.captured.append(column) %}
+    {% endfor %}
+    {% do return(found) %}
+{% endmacro %}
+
+
+{#- Late rows stop the log, and so do rows of a full load that it has not; what waits is said. -#}
+{% macro _dms_look(batch) %}
+    {% for row in dbt_cdc._fetch(dbt_cdc._dms_rows_apart(batch)) %}
+        {% set what = row.changes ~ ' rows of ' ~ row.tables %}
+        {% if row.fate == 'late' %}
+            {% do dbt_cdc.raise_cdc_error(
+                22859, 'dms_log: ' ~ what ~ ' landed when the log had read beyond them, the first at change_seq '
+                ~ row.first_seq,
+                'give settle_minutes that all tables keep; write the log anew (dbt run --full-refresh --select '
+                ~ batch.log.identifier ~ ') and take them in as late commits (' ~ dbt_cdc._page('monitoring.md')
+                ~ '); to go on without them, give vars: {cdc_give_up_transactions: [...]} and the first 16 digits of '
+                ~ 'each change_seq'
+            ) %}
+        {% elif row.fate == 'full load' %}
+            {% do dbt_cdc.raise_cdc_error(
+                22859, 'dms_log: ' ~ row.changes ~ ' more rows of a full load of ' ~ row.tables ~ ' have landed than '
+                ~ 'the log took in with its first changes',
+                'a full load is the beginning of a log: give this one a log and a schema of their own, or write the '
+                ~ 'log anew where nothing is captured yet (dbt run --full-refresh --select ' ~ batch.log.identifier
+                ~ ')'
+            ) %}
+        {% else %}
+            {% do dbt_cdc._log_line(what ~ ' wait: they are younger than settle_minutes, ' ~ batch.settle_minutes) %}
+        {% endif %}
+    {% endfor %}
+{% endmacro %}

@@ -1,0 +1,339 @@
+"""AWS DMS's files and Qlik Replicate's change tables as a log."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from harness import DbtResult, Project
+from reference.log import int_to_lsn
+from reference.source import Database, rows_by_the_log
+from reference.task import DMS, LANDED, QLIK, Task
+
+pytestmark = pytest.mark.slow
+KEYED, KEYLESS = "dbo.orders", "dbo.notes"
+
+
+class Landed:
+    """A project whose log is made of a task's rows."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+
+    def start(self, headers: dict[str, str]) -> None:
+        self.headers = headers
+        self.project.clear()
+        for table in ("orders", "notes"):
+            columns = ", ".join(f"`{name}` {kind}" for name, kind in headers.items())
+            self.project.sql(f"drop table if exists {{schema}}.landed_{table}")
+            self.project.sql(
+                f"create table {{schema}}.landed_{table} ({columns}, {LANDED}) using delta"
+            )
+
+    def land(self, rows: list[tuple[str, tuple[Any, ...]]]) -> None:
+        for table in ("orders", "notes"):
+            landed = [row for name, row in rows if name == f"dbo.{table}"]
+            if landed:
+                name = f"{self.project.schema}.landed_{table}"
+                columns = self.project.spark.table(name).schema
+                frame = self.project.spark.createDataFrame(landed, columns)
+                frame.write.insertInto(name)
+
+    def run(self, rows: list[tuple[str, tuple[Any, ...]]] = (), **vars: Any) -> DbtResult:
+        self.land(list(rows))
+        return self.project.dbt("run", "--select", "shop_log", vars=vars)
+
+    def records(self) -> list[Any]:
+        return sorted(self.project.table("shop_log").collect(), key=lambda row: row.lsn)
+
+
+def log_model(**arguments: Any) -> str:
+    more = "".join(f", {name}={value!r}" for name, value in arguments.items())
+    return (
+        "{{ config(materialized='incremental', incremental_strategy='append',"
+        " file_format='delta') }}\n{{ dbt_cdc.dms_log({'dbo.orders': source('dms',"
+        f" 'landed_orders'), 'dbo.notes': source('dms', 'landed_notes')}}{more}) }}}}"
+    )
+
+
+SOURCES = {
+    "version": 2,
+    "sources": [
+        {
+            "name": "dms",
+            "schema": "{{ target.schema }}",
+            "tables": [{"name": "landed_orders"}, {"name": "landed_notes"}],
+        }
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def landed(make_project: Callable[..., Project]) -> Landed:
+    models = {"shop_log.sql": log_model(), "sources.yml": json.dumps(SOURCES)}
+    return Landed(make_project(models=models, vars={"cdc_log_model": "shop_log"}))
+
+
+def shop(seed: int, steps: int) -> Database:
+    """A database after random transactions over both tables; some change keys, some are large."""
+    rng, database, key = random.Random(seed), Database([KEYED, KEYLESS], [KEYED]), 0
+    for _ in range(steps):
+        statements: list[tuple[Any, ...]] = []
+        for _ in range(rng.choice([1, 1, 2, 5])):
+            table = rng.choice([KEYED, KEYLESS])
+            rows = database.tables[table]
+            used = [s[2] for s in statements]
+            free = [row for row in rows if row not in used]
+            key += 1
+            new = {"id": key, "text": rng.choice([None, "", "a", 'q"x', "ü"]), "n": rng.random()}
+            verb = rng.choice(["insert", "insert", "update", "delete"])
+            if verb == "insert" or not free:
+                statements.append(("insert", table, new))
+            elif verb == "delete":
+                statements.append(("delete", table, rng.choice(free)))
+            else:
+                old = rng.choice(free)
+                keeps_key = rng.random() < 0.7
+                statements.append(
+                    ("update", table, old, {**new, "id": old["id"] if keeps_key else key})
+                )
+        database.commit(*statements)
+    return database
+
+
+def is_consistent(landed: Landed, database: Database) -> int:
+    """At each COMMIT both tables are as they were behind one transaction, a later one each time."""
+    records, at = landed.records(), 0
+    truths = {table: database.truths(table) for table in database.tables}
+    for commit in [row for row in records if row.operation == "COMMIT"]:
+        until = [row for row in records if row.lsn < commit.lsn and row.operation != "COMMIT"]
+        states = {table: rows_by_the_log(until, table.split(".")[1]) for table in database.tables}
+        at = next(
+            n
+            for n in range(at, len(database.transactions) + 1)
+            if all(truths[table][n] == state for table, state in states.items())
+        )
+    return at
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_whatever_a_task_writes(landed: Landed, seed: int) -> None:
+    """Hundredths with many transactions, transactions over many hundredths, copies, three runs."""
+    rng, database = random.Random(seed), shop(seed, 60)
+    task = Task(database, seed, pace=[1, 20, 5][seed], jitter=[2, 5, 0][seed])
+    written = [task.rows(transaction) for transaction in database.transactions]
+    landed.start(QLIK)
+    spans = [(rows[0][1][0][:16], rows[-1][1][0][:16]) for rows in written]
+    ends = [n for n in range(1, 60) if spans[n][0] > spans[n - 1][1]]
+    for low, high in zip([0, *(cut := sorted(rng.sample(ends, 2)))], [*cut, 60], strict=True):
+        rows = [row for part in written[low:high] for row in part]
+        copies = rng.sample(rows, 3)
+        rng.shuffle(rows)
+        result = landed.run(rows + copies)
+        assert result.success, result.output
+        is_consistent(landed, database)
+    assert is_consistent(landed, database) == 60 or written[-1] == []
+    assert landed.run().success
+
+
+def test_lsns_are_those_of_the_change_seq(landed: Landed) -> None:
+    database = Database([KEYED, KEYLESS], [KEYED])
+    database.commit(("insert", KEYED, {"id": 1, "text": "a", "n": 1.5}))
+    landed.start(QLIK)
+    rows = Task(database).rows(database.transactions[0])
+    assert landed.run(rows).success
+    insert, commit = landed.records()
+    hundredths = database.transactions[0].micros // 10_000
+    assert insert.lsn == int_to_lsn((hundredths << 40) + 1)
+    assert commit.lsn == int_to_lsn((hundredths << 40) + 2**40 - 1)
+    assert insert.tran_id == commit.tran_id == commit.lsn
+    assert insert.record_time == commit.record_time
+    assert json.loads(insert.after_image) == {"id": 1, "text": "a", "n": 1.5}
+
+
+def qlik(seq: str, letter: str, id: int | None, text: str | None = "a") -> tuple[Any, ...]:
+    return (seq, letter, seq[:16], id, text, 1.0)
+
+
+def seq(second: int, number: int) -> str:
+    return f"202607011200{second:02}00{number:019}"
+
+
+def bad(rows: list[tuple[Any, ...]]) -> list[tuple[str, tuple[Any, ...]]]:
+    return [(KEYED, row) for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("rows", "says"),
+    [
+        ([qlik(seq(1, 1), "U", 1)], "the image before the update has not landed"),
+        ([qlik(seq(1, 1), "B", 1)], "it has rows of BEFORE"),
+        ([qlik(seq(1, 1), "I", 1), qlik(seq(1, 1), "I", 1, "b")], "it has rows of INSERT, INSERT"),
+        ([qlik(seq(1, 1), "X", 1)], "its operation is X"),
+        ([qlik("20260701120001000000000000001", "I", 1)], "a change_seq has 35 digits"),
+        ([qlik(f"20261301120001{1:021}", "I", 1)], "its time is none"),
+        ([qlik(f"2026070112000100{2**40:019}", "I", 1)], "its number is above 2^40 - 2"),
+        ([qlik("", "U", 1)], "its operation is U"),
+    ],
+)
+def test_a_row_that_is_none_stops_the_log(landed: Landed, rows: Any, says: str) -> None:
+    landed.start(QLIK)
+    result = landed.run(bad([*rows, qlik(seq(2, 9), "I", 9)]))
+    assert not result.success
+    assert "CDC 22859: bad log record of table dbo.orders, change_seq" in result.output
+    assert says in result.output
+    assert not landed.project.spark.catalog.tableExists(f"{landed.project.schema}.shop_log")
+
+
+def test_late_rows_are_never_passed_over(landed: Landed) -> None:
+    landed.start(QLIK)
+    assert landed.run(bad([qlik(seq(1, 1), "I", 1), qlik(seq(5, 3), "I", 2)])).success
+    result = landed.run([(KEYLESS, qlik(seq(3, 2), "I", 7))])
+    assert "CDC 22859: dms_log: 1 rows of dbo.notes landed when the log had read" in result.output
+    assert f"the first at change_seq {seq(3, 2)}" in result.output
+    result = landed.run(bad([qlik(seq(6, 4), "I", 3)]), cdc_give_up_transactions=[seq(3, 2)[:16]])
+    assert result.success, result.output
+    assert [row.lsn for row in landed.records()].count("COMMIT") == 0
+    assert len([row for row in landed.records() if row.operation == "INSERT"]) == 3
+
+
+def test_two_tasks_are_refused(landed: Landed) -> None:
+    landed.start(QLIK)
+    rows = [(KEYED, qlik(seq(1, 1), "I", 1)), (KEYLESS, qlik(seq(1, 1), "I", 1))]
+    assert "rows of two tasks have landed together" in landed.run(rows).output
+
+
+def test_what_is_younger_than_settle_minutes_waits(landed: Landed) -> None:
+    landed.start(QLIK)
+    (now,) = landed.project.sql(
+        "select date_format(current_timestamp(), 'yyyyMMddHHmmssSS') as text"
+    )
+    young = now.text + f"{2:019}"
+    result = landed.run(bad([qlik(seq(1, 1), "I", 1), qlik(young, "I", 2)]))
+    assert result.success, result.output
+    assert "1 rows of dbo.orders wait: they are younger than settle_minutes, 10" in result.output
+    assert [row.operation for row in landed.records()] == ["INSERT", "COMMIT"]
+
+
+def test_a_transaction_of_two_seconds_is_one(landed: Landed) -> None:
+    """If its id goes on; an id that all rows have tells nothing."""
+    rows = [(seq(n, n), "I", id, n, "a", 1.0) for n, id in ((1, "a"), (2, "b"), (3, "b"))]
+    landed.start(QLIK)
+    assert landed.run(bad(rows)).success
+    commits = [row for row in landed.records() if row.operation == "COMMIT"]
+    assert [json.loads(row.transaction)["records"] for row in commits] == [2, 3]
+    landed.start(QLIK)
+    assert landed.run(bad([(*row[:2], "0", *row[3:]) for row in rows])).success
+    assert [row.operation for row in landed.records()].count("COMMIT") == 3
+
+
+def test_truncate_is_a_record(landed: Landed) -> None:
+    landed.start(QLIK)
+    rows = [qlik(seq(1, 1), "I", 1), qlik(seq(2, 2), "T", None, None), qlik(seq(2, 3), "I", 2)]
+    assert landed.run(bad(rows)).success
+    found = [row for row in landed.records() if row.lsn > landed.records()[1].lsn]
+    assert [row.operation for row in found] == ["TRUNCATE", "INSERT", "COMMIT"]
+    assert found[0].before_image is None and found[0].after_image is None
+    assert json.loads(found[2].transaction)["schema_changes"][0]["lsn"] == found[0].lsn
+
+
+# --- files of AWS DMS: a full load, and no images before --------------------------------------
+
+
+@pytest.fixture(scope="module")
+def files(make_project: Callable[..., Project]) -> Landed:
+    """Its log, change table and replica of dbo.orders."""
+    instance = {
+        "source_schema": "dbo",
+        "source_name": "orders",
+        "capture_instance": "dbo_orders",
+        "index_columns": ["id"],
+        "before_image": "partial",
+        "capture_from": "log_start",
+    }
+    columns = [("id", "int"), ("text", "string"), ("n", "double")]
+    yaml = {
+        "version": 2,
+        "models": [
+            {
+                "name": "dbo_orders_ct",
+                "config": {"meta": {"cdc": instance}},
+                "columns": [{"name": n, "data_type": t} for n, t in columns],
+            }
+        ],
+    }
+    models = {
+        "shop_log.sql": log_model(keys={KEYED: ["id"], KEYLESS: ["id"]}),
+        "sources.yml": json.dumps(SOURCES),
+        "instances.yml": json.dumps(yaml),
+        "dbo_orders_ct.sql": "{{ dbt_cdc.change_table() }}",
+        "orders.sql": "{{ config(materialized='replica', unique_key='id') }}\n"
+        "select * from {{ dbt_cdc.new_changes('dbo_orders') }}",
+    }
+    return Landed(make_project(models=models, vars={"cdc_log_model": "shop_log"}))
+
+
+def test_files_give_the_true_rows(files: Landed) -> None:
+    """A full load, then changes in two runs; no update of the key, which files do not tell."""
+    database = shop(7, 20)
+    start = {table: [dict(row) for row in rows] for table, rows in database.tables.items()}
+    first = len(database.transactions)
+    task = Task(database, is_qlik=False)
+    files.start(DMS)
+    files.land([row for table, rows in start.items() for row in task.full_load(table, rows)])
+    rng = random.Random(1)
+    for n in range(30):
+        row = rng.choice(database.tables[KEYED])
+        verbs = [
+            ("update", KEYED, row, {**row, "text": f"t{n}", "n": None if n % 3 else n / 2}),
+            ("delete", KEYED, row),
+            ("insert", KEYED, {"id": 1000 + n, "text": None, "n": 0.1}),
+        ]
+        database.commit(rng.choice(verbs))
+    changed = [task.rows(transaction) for transaction in database.transactions[first:]]
+    for low, high in ((0, 12), (12, 30)):
+        files.land([row for rows in changed[low:high] for row in rows])
+        files.project.ok("build")
+        at = first + high
+        truth = database.truths(KEYED)[at]
+        replica = files.project.sql("select id, text, n from {schema}.orders")
+        assert sorted(json.dumps(r.asDict(), sort_keys=True) for r in replica) == truth
+    loaded = [r for r in files.records() if r.lsn < int_to_lsn(2 << 40) and r.operation == "INSERT"]
+    assert len(loaded) == sum(map(len, start.values()))
+    again = task.full_load(KEYED, [{"id": 5000, "text": "b", "n": None}])
+    result = files.run(again)
+    assert "CDC 22859: dms_log: 1 more rows of a full load of dbo.orders" in result.output
+
+
+def test_a_deleted_row_tells_its_key_alone_where_the_source_does(files: Landed) -> None:
+    files.start(DMS)
+    inserted = ("I", seq(1, 1), 1, "a", 1.0)
+    files.land(bad([inserted, ("D", seq(2, 2), 1, None, None)]))
+    files.project.ok("build")
+    rows = files.project.sql("select `__$operation` as op, id, text from {schema}.dbo_orders_ct")
+    assert sorted((r.op, r.id, r.text) for r in rows) == [(1, 1, None), (2, 1, "a")]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"keys": {"dbo.other": ["id"]}}, "keys gives dbo.other"),
+        ({"keys": {KEYED: "id"}}, "keys gives dbo.orders"),
+        ({"keys": {KEYED: ["order_id"]}}, "has no column order_id"),
+        ({"settle_minutes": -1}, "settle_minutes is '-1'"),
+        ({"headers": {"seq": "x"}}, "headers is"),
+        ({"headers": {"change_seq": "x"}}, "has no column that is its change_seq"),
+    ],
+)
+def test_arguments_that_are_none(
+    make_project: Callable[..., Project], arguments: dict[str, Any], says: str
+) -> None:
+    models = {"shop_log.sql": log_model(**arguments), "sources.yml": json.dumps(SOURCES)}
+    made = Landed(make_project(models=models, vars={"cdc_log_model": "shop_log"}))
+    made.start(QLIK)
+    result = made.run()
+    assert "CDC 22963: dms_log: " in result.output
+    assert says in result.output
