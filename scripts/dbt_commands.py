@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import io
 import json
 import os
 import re
 import sys
 from typing import Any
+
+# What only some scripts need, beside dbt and Spark.
+EXTRAS = {"agent": "apscheduler==3.11.3", "report": "matplotlib==3.10.9"}
 
 
 class Dbt:
@@ -58,6 +62,17 @@ def enter_project(folder: str) -> None:
         os.chdir(folder)
     except OSError as error:
         sys.exit(f"--project-dir: {error}")
+
+
+def needs(script: str) -> str:
+    """What to install for a script, as its --help says it."""
+    return f"{EXTRAS[script].partition('==')[0]}: pip install '{EXTRAS[script]}'"
+
+
+def check_extra(script: str) -> None:
+    """Ends with what to install where a script lacks it."""
+    if importlib.util.find_spec(EXTRAS[script].partition("==")[0]) is None:
+        sys.exit(f"{script}: needs {needs(script)}")
 
 
 def told(lines: list[str], word: str) -> Any:
