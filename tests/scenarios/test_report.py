@@ -165,7 +165,7 @@ def test_one_scan_is_a_dot_in_each_plot(report: ModuleType) -> None:
         "dbo_t0 1,234,567 5.4 MB 12 2026-06-29 12:00:00",
         "There are no errors on record.",
         "capture 500 10 yes 5 s – –",
-        "cleanup – – – – 4,320 minutes 5000 (default: 10000000 on Delta)",
+        "cleanup – – – – 4320 minutes 5000 rows (default: 10000000 on Delta)",
     ):
         assert " ".join(fact.split()) in text, fact
 
