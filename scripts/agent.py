@@ -24,12 +24,12 @@ from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from multiprocessing.connection import Client, Connection, Listener
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from apscheduler.executors.pool import ThreadPoolExecutor
-from apscheduler.schedulers.blocking import BlockingScheduler
-from apscheduler.triggers.cron import CronTrigger
-from dbt_commands import Dbt, enter_project, problem, told
+from dbt_commands import Dbt, check_extra, enter_project, needs, problem, told
+
+if TYPE_CHECKING:  # imported where it is used: neither --help nor `agent.py dbt` needs it
+    from apscheduler.triggers.cron import CronTrigger
 
 LONGEST_PAUSE = 300.0  # seconds between two tries while scans fail
 IDLE_POLL = 5  # seconds between two looks for requests while the capture job is stopped
@@ -49,6 +49,9 @@ class Agent:
     """Both jobs, on a scheduler with one worker."""
 
     def __init__(self, dbt: Dbt, select: str, cleanup_at: CronTrigger) -> None:
+        from apscheduler.executors.pool import ThreadPoolExecutor
+        from apscheduler.schedulers.blocking import BlockingScheduler
+
         self.dbt, self.select, self.cleanup_at = dbt, select, cleanup_at
         self.since: str | None = None
         self.capture: dict[str, Any] | None = None  # parameters of the capture job while it runs
@@ -304,7 +307,10 @@ def ask(path: Path, arguments: list[str]) -> int:
 
 def parse_arguments() -> tuple[argparse.Namespace, list[str]]:
     """Our options; all others are dbt's (--target, --vars, --profiles-dir ...)."""
-    parser = argparse.ArgumentParser(description="Runs the capture job and the cleanup job.")
+    parser = argparse.ArgumentParser(
+        description="Runs the capture job and the cleanup job. Other options are dbt's.",
+        epilog=f"Needs {needs('agent')}",
+    )
     parser.add_argument("--project-dir", default=".", help="the dbt project (here)")
     parser.add_argument("--select", default=SELECTED, help="what a scan runs (%(default)s)")
     parser.add_argument(
@@ -316,7 +322,11 @@ def parse_arguments() -> tuple[argparse.Namespace, list[str]]:
 
 def crontab(text: str) -> CronTrigger:
     """When five fields of a crontab are due, in UTC. The scheduler counts weekdays from Monday on,
-    so that they are given by name: as everywhere 0 and 7 are Sunday."""
+    so that they are given by name: as everywhere 0 and 7 are Sunday. Each start passes here, --help
+    does not."""
+    check_extra("agent")
+    from apscheduler.triggers.cron import CronTrigger
+
     fields = text.split()
     try:
         if len(fields) == 5:

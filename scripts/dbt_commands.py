@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import io
 import json
 import os
 import re
 import sys
+from collections.abc import Callable
 from typing import Any
+
+# What only some scripts need, beside dbt and Spark.
+EXTRAS = {"agent": "apscheduler==3.11.3", "report": "matplotlib==3.10.9"}
 
 
 class Dbt:
@@ -27,21 +32,25 @@ class Dbt:
             raise RuntimeError(" ".join(lines) or "dbt parse failed")
         self.manifest = result.result
 
-    def run(self, *arguments: str, quiet: bool = True) -> tuple[Any, list[str]]:
+    def run(
+        self, *arguments: str, quiet: bool = True, hear: Callable[[str], None] | None = None
+    ) -> tuple[Any, list[str]]:
         """dbt's result of a command, and the lines that it logged: all but debug, or where `quiet`
-        errors and what the macros say."""
+        errors and what the macros say. Who wants to `hear` them has each as it comes."""
         from dbt.cli.main import dbtRunner  # a second to import: not for `agent.py dbt`
 
         lines: list[str] = []
 
         def listen(event: Any) -> None:
-            told = event.info.name in ("JinjaLogInfo", "PrintEvent") or event.info.msg.startswith(
-                "cdc "
-            )
-            if event.info.level == "error" or (told if quiet else event.info.level != "debug"):
-                lines.append(event.info.msg)
-            elif event.info.name == "JinjaLogWarning":
-                lines.append(f"cdc: {event.info.msg}")
+            line, name, level = event.info.msg, event.info.name, event.info.level
+            told = name in ("JinjaLogInfo", "PrintEvent") or line.startswith("cdc ")
+            if name == "JinjaLogWarning":
+                line = f"cdc: {line}"
+            elif level != "error" and not (told if quiet else level != "debug"):
+                return
+            lines.append(line)
+            if hear:
+                hear(line)
 
         runner = dbtRunner(manifest=self.manifest, callbacks=[listen])
         with contextlib.redirect_stdout(io.StringIO()):
@@ -58,6 +67,17 @@ def enter_project(folder: str) -> None:
         os.chdir(folder)
     except OSError as error:
         sys.exit(f"--project-dir: {error}")
+
+
+def needs(script: str) -> str:
+    """What to install for a script, as its --help says it."""
+    return f"{EXTRAS[script].partition('==')[0]}: pip install '{EXTRAS[script]}'"
+
+
+def check_extra(script: str) -> None:
+    """Ends with what to install where a script lacks it."""
+    if importlib.util.find_spec(EXTRAS[script].partition("==")[0]) is None:
+        sys.exit(f"{script}: needs {needs(script)}")
 
 
 def told(lines: list[str], word: str) -> Any:

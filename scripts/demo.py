@@ -159,8 +159,9 @@ def main() -> None:
 
     print(f"""
 Try next (make puts dbt into .venv/bin; the tables of this run are in {HOME.relative_to(ROOT)}):
+  make report                                        # a page about it: target/cdc_report.html
   export DBT_CDC_HOME={HOME.relative_to(ROOT)}
-  .venv/bin/dbt show --inline "select * from {{{{ ref('lsn_time_mapping') }}}}" --limit 5
+  .venv/bin/dbt show --output json --inline "select * from {{{{ ref('lsn_time_mapping') }}}}"
   .venv/bin/dbt compile --select public_orders_ct    # the SQL that captures a table
   .venv/bin/dbt seed && .venv/bin/dbt test""")
 

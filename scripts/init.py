@@ -31,10 +31,15 @@ def with_variables(project: str, variables: str) -> str | None:
 
 
 def main() -> int:
-    """Prints what was found, what was written and what is next, or why nothing was written."""
-    files, lines = printed_files("init", "Writes the files of a first project.")
-    told = [line for line in lines if line.startswith("cdc: ")]
-    print("\n".join(line for line in told if not line.startswith(NEXT)))
+    """Prints what was found, as it is found, what was written and what is next, or why nothing was
+    written."""
+    shown = sys.stdout  # dbt's own is put aside
+
+    def hear(line: str) -> None:
+        if line.startswith("cdc: ") and not line.startswith(NEXT):
+            print(line, file=shown, flush=True)
+
+    files, lines = printed_files("init", "Writes the files of a first project.", hear)
     if not files:  # dry_run
         return 0
     refuse_to_overwrite("init", files, may_repeat=True)
@@ -45,7 +50,7 @@ def main() -> int:
         write({PROJECT: project})
     else:
         print(f"add to {PROJECT}:\n{variables}")
-    print("\n".join(line for line in told if line.startswith(NEXT)))
+    print("\n".join(line for line in lines if line.startswith(NEXT)))
     return 0
 
 

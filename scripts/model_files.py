@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import yaml
@@ -14,9 +15,12 @@ PROJECT = Path("dbt_project.yml")
 FILE = r"^(?:--|#) models/([\w-]+\.(?:sql|yml))\n(.*?)(?=\n\n(?:--|#) models/|\Z)"
 
 
-def printed_files(operation: str, description: str) -> tuple[dict[Path, str], list[str]]:
+def printed_files(
+    operation: str, description: str, hear: Callable[[str], None] | None = None
+) -> tuple[dict[Path, str], list[str]]:
     """The files of the run-operation that the command line gives the arguments of, by where they
-    belong, and all that was said; changes into the project's folder. Ends with what went wrong."""
+    belong, and all that was said, which one may `hear` as it comes; changes into the project's
+    folder. Ends with what went wrong."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("arguments", help=f"those of the run-operation {operation}, in YAML")
     parser.add_argument("--folder", help="where to (the first of the project's model-paths)")
@@ -24,7 +28,9 @@ def printed_files(operation: str, description: str) -> tuple[dict[Path, str], li
     options, dbt_options = parser.parse_known_args()
     enter_project(options.project_dir)
     command = ["run-operation", f"dbt_cdc.{operation}", "--args", options.arguments]
-    result, lines = Dbt(dbt_options).run(*command)
+    begins = "starts dbt and Spark, then looks at what has landed: half a minute or more"
+    print(f"{operation}: {begins}", file=sys.stderr, flush=True)
+    result, lines = Dbt(dbt_options).run(*command, hear=hear)
     if not result.success:
         sys.exit(f"{operation}: {problem(lines)}")
     found = [part for line in lines for part in re.findall(FILE, line, re.M | re.S)]

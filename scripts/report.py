@@ -3,6 +3,9 @@
     report.py [--output FILE] [--max-minutes N] [--sessions N] [--docs URL] [--project-dir DIR]
               [options of dbt, as --target]
 
+In the package's own folder it is of the tables that were captured last, those of `make run` too,
+unless DBT_CDC_HOME says which.
+
 The page needs no network and no script. What it shows is asked through dbt, by the macro
 `_report_data`, so any target does.
 """
@@ -11,23 +14,19 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import jinja2
-from dbt_commands import Dbt, enter_project, problem, told
-from report_parts import (
-    Data,
-    consumer_rows,
-    error_parts,
-    facts,
-    job_rows,
-    scan_parts,
-    table_parts,
-    verdict,
-)
+from dbt_commands import Dbt, check_extra, enter_project, needs, problem, told
 
-DOCS = (Path(__file__).resolve().parents[1] / "docs").as_uri()
+if TYPE_CHECKING:
+    from report_parts import Data
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = (ROOT / "docs").as_uri()
 
 
 def read_data(dbt: Dbt, sessions: int) -> Data:
@@ -47,6 +46,16 @@ def make_page(data: Data, max_minutes: int | None = None, docs: str = DOCS) -> s
     scans before say, a consumer after an hour. `docs` is where the links of problems lead: a folder
     of Markdown, or the index.html of the site.
     """
+    from report_parts import (  # with matplotlib, which --help does without
+        consumer_rows,
+        error_parts,
+        facts,
+        job_rows,
+        scan_parts,
+        table_parts,
+        verdict,
+    )
+
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent),
         autoescape=True,
@@ -76,9 +85,24 @@ def link(docs: str, page: str) -> str:
     return f"{docs.rstrip('/')}/{page}"
 
 
+def last_home(spark: Path) -> Path:
+    """Where the tables are that were captured last: .spark/, or the folder of `make run` in it."""
+    database = f"{os.environ.get('DBT_CDC_SCHEMA', 'cdc').lower()}.db"
+    logs = [
+        log
+        for home in (spark, spark / "demo")
+        if (log := home / "warehouse" / database / "scan_sessions" / "_delta_log").is_dir()
+    ]
+    newest = max(logs, key=lambda log: log.stat().st_mtime, default=None)
+    return newest.parents[3] if newest else spark
+
+
 def parse_arguments() -> tuple[argparse.Namespace, list[str]]:
     """Our options; all others are dbt's (--target, --vars, --profiles-dir ...)."""
-    parser = argparse.ArgumentParser(description="Makes an HTML page of the state of capture.")
+    parser = argparse.ArgumentParser(
+        description="Makes an HTML page of the state of capture. Other options are dbt's.",
+        epilog=f"Needs {needs('report')}",
+    )
     parser.add_argument("--project-dir", default=".", help="the dbt project (here)")
     parser.add_argument("--output", type=Path, help="the page (target/cdc_report.html)")
     parser.add_argument(
@@ -99,8 +123,11 @@ def parse_arguments() -> tuple[argparse.Namespace, list[str]]:
 def main() -> int:
     """Makes the page, and says where it is."""
     options, dbt_options = parse_arguments()
+    check_extra("report")
     output = options.output.resolve() if options.output else Path("target/cdc_report.html")
     enter_project(options.project_dir)
+    if Path.cwd() == ROOT:
+        os.environ.setdefault("DBT_CDC_HOME", str(last_home(Path(".spark"))))
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
         data = read_data(Dbt(dbt_options), options.sessions)

@@ -466,12 +466,11 @@ def job_rows(data: Data) -> list[Data]:
 
 
 def parameter(name: str, value: Any) -> str:
-    """A job's parameter with its unit."""
+    """A job's parameter as help_jobs prints it, and its unit: '4320 minutes', '5000 rows (...)'."""
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, str):
-        return value
-    return number(value) + UNITS.get(name, "")
+    given, space, beside = str(value).partition(" ")
+    return given + UNITS.get(name, "") + space + beside
 
 
 def scans(data: Data) -> list[Data]:

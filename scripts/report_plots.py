@@ -42,6 +42,7 @@ PAGE_COLOURS = {"#333333": "ink", "#777777": "soft", "#e3e3e3": "line", "#9cc9e3
 MOST_POINTS = 300  # more are drawn as ranges
 MOST_BARS, FEWEST_BARS = 96, 15
 MINUTE, HOUR, DAY = 60, 3600, 86400
+WIDE, NARROW = 10, 4.4  # inches: of a plot on a screen, and on a phone
 BAR_SECONDS = [
     *(n * MINUTE for n in (1, 2, 5, 10, 15, 30)),
     *(n * HOUR for n in (1, 2, 3, 6, 12)),
@@ -148,14 +149,18 @@ class Timeline:
         bars = self._bars(points)
         middle = [start + timedelta(seconds=self.bar_seconds / 2) for start in bars]
         values = bars.values()
-        axes.vlines(middle, [*map(min, values)], [*map(max, values)], color="#9CC9E3", linewidth=3)
-        axes.plot(middle, [*map(median, values)], "o", color=BLUE, markersize=4)
+        width = 3 if is_on_screen(axes) else 1.5
+        axes.vlines(
+            middle, [*map(min, values)], [*map(max, values)], color="#9CC9E3", linewidth=width
+        )
+        axes.plot(middle, [*map(median, values)], "o", color=BLUE, markersize=width + 1)
 
     def _time_axis(self, axes: Axes) -> None:
         bar = timedelta(seconds=self.bar_seconds)
         end = self.start_of_bar(self.last) + bar
         axes.set_xlim(min(self.start_of_bar(self.first), end - FEWEST_BARS * bar), end)
-        axes.xaxis.set_major_locator(dates.AutoDateLocator(minticks=4, maxticks=9))
+        most = 9 if is_on_screen(axes) else 4
+        axes.xaxis.set_major_locator(dates.AutoDateLocator(minticks=most // 2, maxticks=most))
         axes.xaxis.set_major_formatter(TimeLabels())
         axes.annotate("UTC", (0, 0), (-28, -5.5), "axes fraction", "offset points",
                       ha="right", va="top")  # fmt: skip
@@ -184,6 +189,11 @@ class TimeLabels(ticker.Formatter):
         ]
 
 
+def is_on_screen(axes: Axes) -> bool:
+    """Whether a plot has the room of a screen, or of a phone."""
+    return bool(axes.get_figure().get_figwidth() == WIDE)
+
+
 def is_wide(points: Sequence[Point]) -> bool:
     """Whether a few large values would press all others onto the axis."""
     values = [value for _, value in points]
@@ -196,33 +206,47 @@ def per_day(days: dict[datetime, int], name: str) -> str:
     def draw(axes: Axes) -> None:
         axes.bar(list(days), list(days.values()), timedelta(hours=19), color=RED)
         axes.set_xlim(min(days) - timedelta(hours=12), max(days) + timedelta(hours=12))
-        axes.xaxis.set_major_locator(dates.DayLocator(interval=1 + len(days) // 12))
+        labels = 12 if is_on_screen(axes) else 4
+        axes.xaxis.set_major_locator(dates.DayLocator(interval=1 + len(days) // labels))
         axes.xaxis.set_major_formatter(TimeLabels())
 
     return svg(draw, name, height=1.8)
 
 
 def svg(draw: Callable[[Axes], None], name: str, height: float = 2.3) -> str:
-    """What `draw` draws, `height` inches high, under the name of its values."""
+    """What `draw` draws, `height` inches high, under the name of its values: once for a screen and
+    once for a phone. The page shows one of them."""
+    return "\n".join(
+        embeddable(drawn(draw, name, width, height), kind)
+        for kind, width in (("wide", WIDE), ("narrow", NARROW))
+    )
+
+
+def drawn(draw: Callable[[Axes], None], name: str, width: float, height: float) -> str:
+    """A plot of this size, in inches, as an SVG file."""
+    left, right = 0.75, 0.3
     with rc_context(STYLE):
-        figure = Figure(figsize=(10, height), facecolor="none")
+        figure = Figure(figsize=(width, height), facecolor="none")
         axes = figure.subplots(subplot_kw={"facecolor": "none"})
-        figure.subplots_adjust(0.075, 0.5 / height, 0.97, 1 - 0.4 / height)
+        figure.subplots_adjust(left / width, 0.5 / height, 1 - right / width, 1 - 0.4 / height)
         axes.yaxis.set_major_locator(ticker.MaxNLocator(5, integer=True))
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:,g}")
         axes.grid(axis="y")
         axes.tick_params(length=3)
-        axes.set_title(name, loc="left", fontsize=10, fontweight="bold", pad=12, x=-0.065)
+        axes.set_title(
+            name, loc="left", fontsize=10, fontweight="bold", pad=12,
+            x=-0.58 / (width - left - right),
+        )  # fmt: skip
         draw(axes)
         text = io.StringIO()
         figure.savefig(text, format="svg")
-    return embeddable(text.getvalue())
+    return text.getvalue()
 
 
-def embeddable(text: str) -> str:
+def embeddable(text: str, kind: str) -> str:
     """An SVG file as a part of HTML: in the page's colours, without prolog, metadata and ids that
-    every plot has."""
+    every plot has, and with its class."""
     text = re.sub(r"<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.DOTALL)
     for colour, name in PAGE_COLOURS.items():
         text = re.sub(colour, f"var(--{name})", text, flags=re.IGNORECASE)
-    return re.sub(r'<g id="\w+">', "<g>", text)
+    return re.sub(r'<g id="\w+">', "<g>", text).replace("<svg ", f'<svg class="{kind}" ', 1)

@@ -22,13 +22,13 @@
         {% set name = "'" ~ instance.name ~ "'" %}
         {% do dbt_cdc._log_line(
             'ask for changes: dbt show --inline "select * from {' ~ '{ dbt_cdc.get_all_changes(' ~ name
-            ~ ', dbt_cdc.get_min_lsn(' ~ name ~ '), dbt_cdc.get_max_lsn()) }' ~ '}"'
+            ~ ', dbt_cdc.get_min_lsn(' ~ name ~ '), dbt_cdc.get_max_lsn()) }' ~ '}" --output json'
         ) %}
     {% endfor %}
     {% for table in tracked[:1] %}
         {% do dbt_cdc._log_line(
             'ask what changed after a version: dbt show --inline "select * from {' ~ '{ dbt_cdc.changetable_changes('
-            ~ "'" ~ table ~ "', dbt_cdc.change_tracking_min_valid_version('" ~ table ~ "')) }" ~ '}"'
+            ~ "'" ~ table ~ "', dbt_cdc.change_tracking_min_valid_version('" ~ table ~ "')) }" ~ '}" --output json'
         ) %}
     {% endfor %}
 {% endmacro %}

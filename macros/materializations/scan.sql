@@ -7,6 +7,7 @@
     {% do dbt_cdc._ensure_state_tables() %}
     {% if dbt_cdc._is_building() and dbt_cdc._participants() %}
         {% do dbt_cdc._check_log_is_there() %}
+        {% do dbt_cdc._tell_of_store(load_cached_relation(relation)) %}
         {% do dbt_cdc._scan(relation, compiled_code) %}
     {% endif %}
     {% do return(dbt_cdc._end_of_model(relation, 'no window to open')) %}
@@ -19,6 +20,24 @@
             22901, 'the log ' ~ dbt_cdc._log_relation() ~ ' is not there',
             'build its model or land its first rows; or name another one (cdc_log_model, cdc_log_source)'
         ) %}
+    {% endif %}
+{% endmacro %}
+
+
+{#- On S3 Delta's default log store lets two Sparks write the same version of a table, and one commit is lost. Whoever
+    has named a log store has chosen. dbt's list of tables tells the location of those that an earlier run has made,
+    so that a statement is sent on S3 alone. -#}
+{% macro _tell_of_store(present) %}
+    {% set place = modules.re.search('Location: (s3[an]?)://', present.information or '') %}
+    {% if place and target.type != 'databricks' %}
+        {% set name = 'spark.delta.logStore.' ~ place[1] ~ '.impl' %}
+        {% if dbt_cdc._fetch('set ' ~ name)[0]['value'] == '<undefined>' %}
+            {% do dbt_cdc._log_line(
+                'the tables are on ' ~ place[1] ~ '://, where of two Sparks that write at once one may lose its '
+                ~ 'commit: do one run at a time, or name a log store that lets several write, ' ~ name
+                ~ ' (' ~ dbt_cdc._page('install.md') ~ '#two-runs-at-once)'
+            ) %}
+        {% endif %}
     {% endif %}
 {% endmacro %}
 

@@ -10,13 +10,14 @@ from typing import Any
 
 import pytest
 from capturing import instance_yaml
-from database import Answer, Rows
+from database import STATE, Answer, Rows, catalog
 from reference.capture import CaptureInstance
 from reference.log import int_to_lsn
 from shop import (
     INSTANCES,
     NOTES,
     ORDERS,
+    THERE,
     TRACKED,
     Shop,
     first_line,
@@ -159,6 +160,41 @@ def test_a_model_too_many(shop: Shop, name: str) -> None:
 @pytest.mark.parametrize("zone", ["UTC", "Etc/UTC", "GMT", "Z", "+00:00", "Etc/GMT"])
 def test_names_of_utc(shop: Shop, zone: str) -> None:
     assert shop.values(("_check_time_zone", zone))[0].strip() == ""
+
+
+STORES = {  # the location of the tables, and the log store that is named: whether something is said
+    ("s3a://lake/cdc.db/t", "<undefined>"): True,
+    ("s3://lake/cdc.db/t", "<undefined>"): True,
+    ("s3a://lake/cdc.db/t", "io.delta.storage.S3SingleDriverLogStore"): False,
+    ("file:/tmp/s3a/t", None): False,
+    ("abfss://lake@account.dfs.core.windows.net/t", None): False,
+}
+
+
+@pytest.mark.parametrize(("place", "store"), STORES)
+def test_tables_on_s3_are_for_one_spark_at_a_time(
+    shop: Shop, place: str, store: str | None
+) -> None:
+    """What dbt knows of the tables tells the location: elsewhere no statement is sent for it."""
+    scheme = place.partition(":")[0]
+    setting = f"spark.delta.logStore.{scheme}.impl"
+    asked = "^show table extended"
+    usual = catalog([*STATE, *THERE])[asked]
+
+    def list_tables(sql: str) -> Rows:
+        told = {"information": f"Provider: delta\nLocation: {place}\nSerde Library: x"}
+        return [row if "VIEW" in row["information"] else {**row, **told} for row in usual(sql)]
+
+    answer: dict[str, Answer] = {asked: list_tables}
+    if store:
+        answer[f"^set {re.escape(setting)}$"] = [{"key": setting, "value": store}]
+    result = shop.dbt("run", "--select", "scan_transactions", answer=answer, may_lack=True)
+    said = re.findall(
+        r"cdc: the tables are on (\w+)://, .* write, (\S+) \(.*#two-runs-at-once\)", result.output
+    )
+    assert said == ([(scheme, setting)] if STORES[place, store] else [])
+    assert "nothing answers: set " not in result.output
+    assert "scan window: after" in result.output
 
 
 @pytest.mark.parametrize(("before", "there", "message"), [(0, 6, "INSERT 6"), (6, 6, "OK")])

@@ -138,6 +138,9 @@ def test_the_shipped_events(first: First, capsys: pytest.CaptureFixture[str]) ->
     asked = str(first.init(landed="./landing"))
     assert "public.customers (balance, wide), public.orders (amount): give" in asked
     assert first.files() == set()
+    early = capsys.readouterr()
+    assert "init: starts dbt and Spark, then looks at what has landed" in early.err
+    assert "cdc: found public.orders: " in early.out  # though nothing is written
     assert first.init(landed="./landing", types=TYPES, dry_run=True) == 0
     assert first.files() == set()
     said = capsys.readouterr().out
@@ -169,7 +172,7 @@ def test_the_shipped_events(first: First, capsys: pytest.CaptureFixture[str]) ->
     assert re.search(r"cdc: captured, in rows: public_customers \d+, public_docs \d+, ", said)
     others = "in the log and not captured, in changes: public.pgbench_accounts "
     assert others in said and "public.docs" not in said.partition(others)[2].split("\n")[0]
-    assert "ask for changes: dbt show --inline" in said
+    assert re.search("ask for changes: dbt show --inline .* --output json$", said, re.M)
     said = first.dbt("run")
     assert "captured, in rows" not in said and "ask for changes" not in said
     (row,) = first.project.sql(
