@@ -2,7 +2,7 @@
     before it was captured, is in no window. -#}
 
 {#- A first look, for each run: one row. `late_commits` are commits that no scan has had, in the range of the windows
-    of the last day, of the last one at least. -#}
+    of the last day, of the last one at least; `has_grown`: transactions of the last window have more records now. -#}
 {% macro _continuity_sql(scanned_lsn) -%}
     {%- set transactions = dbt_cdc._state_relation('scan_transactions') -%}
     select
@@ -10,6 +10,14 @@
             select count(*) > 0
             from (select 1 from {{ dbt_cdc._log_relation() }} where lsn <= '{{ scanned_lsn }}' limit 1)
         ) as reaches_back,
+        {%- if not dbt_cdc._log_has(dbt_cdc._log_relation(), 'transaction') %}
+        (
+            select count(*) > 0
+            from (
+                {{ dbt_cdc._indent(dbt_cdc._grown_transactions_sql(scanned_lsn), 16) }}
+            )
+        ) as has_grown,
+        {%- endif %}
         count(*) as late_commits,
         min(log.lsn) as first_late_lsn,
         max(log.lsn) as last_late_lsn
@@ -134,21 +142,6 @@
         {{ dbt_cdc._indent(dbt_cdc._known_commits_sql(), 8) }}
     ) as known on late.commit_lsn = known.commit_lsn
     where size(late.tables) > 0
-{%- endmacro %}
-
-
-{% macro _tables_since(state) -%}
-    {%- set tracked = dbt_cdc._read_tracking(state.scanned_lsn).tables if dbt_cdc._tracked_tables() else {} -%}
-    array(
-        {%- for participant in dbt_cdc._participants().values() %}
-        named_struct(
-            'source_schema', {{ dbt_cdc._literal(participant.source_schema) }},
-            'source_name', {{ dbt_cdc._literal(participant.source_name) }},
-            'low_end', {{ dbt_cdc._literal(state.intervals.get(participant.name | lower, {}).low_end or (
-                tracked.get(participant.name, {}).begin_lsn or '0xG')) }}
-        ){{ ',' if not loop.last }}
-        {%- endfor %}
-    )
 {%- endmacro %}
 
 

@@ -72,6 +72,7 @@
     {% do dbt_cdc._check_time_zone(found.time_zone) %}
     {% do dbt_cdc._check_reaches_back(found, scanned_lsn) %}
     {% do dbt_cdc._check_late_commits(found, state) %}
+    {% do dbt_cdc._check_grown_transactions(found, state) %}
     {% do return(dict(
         dbt_cdc._window_of(found, scanned_lsn),
         log_start=found.first_lsn if scanned_lsn == dbt_cdc._zero_lsn() else none,

@@ -68,6 +68,27 @@ def test_a_late_transaction_is_named_until_a_second_instance_has_it(
     assert "too late" not in target.run().output
 
 
+def test_a_transaction_that_grows_is_named(make_project: Callable[..., Project]) -> None:
+    """A record that lands behind the COMMIT of its transaction; of another table it is no loss."""
+    target, writer = capture(make_project)
+    begin, row, commit = writer.insert("items", id=1, name="n")
+    others = writer.insert("others", id=1)
+    target.land([begin, commit, *others[:1], *others[-1:]])
+    target.run()
+    target.land(others[1:-1])
+    assert "too late" not in target.run().output
+    target.land([row])
+    result = target.project.dbt("run")
+    for part in (
+        f"CDC 22859: transaction {row.tran_id} of dbo.items, with the commit {commit.lsn}, has 3",
+        "records in the log and had 2 when it was captured",
+        "vars: {cdc_late_commits: pass}",
+    ):
+        assert part in result.output, result.output
+    assert "no change table has them" in target.run(*PASS).output
+    assert ids(target) == []
+
+
 def test_a_late_truncate_is_named(make_project: Callable[..., Project]) -> None:
     target, writer = capture(make_project)
     first = writer.insert("items", id=1, name="n")
