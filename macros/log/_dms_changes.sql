@@ -91,7 +91,7 @@ spans as (
     select
         hundredths,
         min(case when not goes_on then hundredths end) over (
-            order by hundredths rows between current row and unbounded following
+            order by hundredths desc rows between unbounded preceding and current row
         ) as commit_hundredths
     from (
         select
@@ -100,7 +100,7 @@ spans as (
             coalesce(
                 last_id = lead(first_id) over in_order
                 and (lead(hundredths) over in_order) - hundredths <= 100
-                and min(first_id) over () <> max(last_id) over (),
+                and (select min(transaction_id) <> max(transaction_id) from placed where change_seq is not null),
                 false
             ) as goes_on
         from (
@@ -129,10 +129,10 @@ committed as (
         case when operation in ('INSERT', 'UPDATE') then after_image end as after_image
     from {{ 'changes inner join spans using (hundredths)' if has_ids.found
         else '(select *, hundredths as commit_hundredths from changes)' }}
-    where commit_hundredths <= {{ dbt_cdc._dms_settled(batch) }}
+    where commit_hundredths <= {{ dbt_cdc._dms_settled(batch) }}{{ ' - 100' if has_ids.found }}
     {%- if batch.last_lsn == dbt_cdc._zero_lsn() %}
     union all
-    -- a full load, whose time nothing tells, is from right before the first change
+    -- a full load, whose time nothing tells, is from right before the first change, also of those that wait
     select
         {{ dbt_cdc._dms_lsn('hundredths') }},
         load_time,
@@ -145,7 +145,8 @@ committed as (
         image
     from full_load
     cross join (
-        select coalesce(timestamp_millis(min(hundredths) * 10), current_timestamp()) as load_time from changes
+        select timestamp_millis(10 * least({{ dbt_cdc._dms_settled(batch) }}, min(hundredths))) as load_time
+        from changes
     )
     {%- endif %}
 )

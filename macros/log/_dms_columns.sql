@@ -10,8 +10,10 @@
     {% set found = {'captured': []} %}
     {% for header, names in usual.items() %}
         {% set names = [headers[header] | lower] if headers.get(header) else names %}
-        {% for column in described if column.name | lower in names and header not in found %}
-            {% do found.update({header: column.name}) %}
+        {% for name in names %}
+            {% for column in described if column.name | lower == name and header not in found %}
+                {% do found.update({header: column.name}) %}
+            {% endfor %}
         {% endfor %}
     {% endfor %}
     {% set missing = ['change_seq', 'operation'] | reject('in', found) | list

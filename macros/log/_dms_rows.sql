@@ -14,7 +14,7 @@ landed as (
         {{ dbt_cdc._literal(table.split('.')[1]) }} as source_name,
         nullif(trim(cast({{ dbt_cdc._column(columns.change_seq) }} as string)), '') as change_seq,
         upper(trim(cast({{ dbt_cdc._column(columns.operation) }} as string))) as letter,
-        {{ 'cast(' ~ dbt_cdc._column(columns.transaction_id) ~ ' as string)' if 'transaction_id' in columns
+        {{ "nullif(cast(" ~ dbt_cdc._column(columns.transaction_id) ~ " as string), '')" if 'transaction_id' in columns
             else 'cast(null as string)' }} as transaction_id,
         {{ dbt_cdc._dms_landed_image(columns, keys) | indent(8) }} as image,
         {{ dbt_cdc._dms_image(dbt_cdc._dms_key(relation, columns.captured, keys)) | indent(8) if keys
@@ -48,26 +48,31 @@ placed as (
         * except (hundredths, letter),
         case
             when change_seq is null then 1
-            when not coalesce(hundredths > 1 and number < {{ 2 ** 40 - 1 }}, false)
+            when not coalesce(hundredths between 2 and {{ 2 ** 40 - 1 }} and number < {{ 2 ** 40 - 1 }}, false)
                 then {{ dbt_cdc._raise_bad_record(
                     dbt_cdc._dms_place(), "'its time is none, or its number is above 2^40 - 2'",
                     'land change_seq as the task writes it, as text'
                 ) | indent(16) }}
             else hundredths
         end as hundredths,
-        case coalesce(letter, 'I')
-            when 'I' then 'INSERT' when 'INSERT' then 'INSERT'
-            when 'U' then 'UPDATE' when 'UPDATE' then 'UPDATE'
-            when 'B' then 'BEFORE' when 'BEFOREIMAGE' then 'BEFORE'
-            when 'D' then 'DELETE' when 'DELETE' then 'DELETE'
-            when 'T' then 'TRUNCATE' when 'TRUNCATE' then 'TRUNCATE'
+        case
+            when letter like 'B%' and key_image is not null
+                then {{ dbt_cdc._raise_bad_record(
+                    dbt_cdc._dms_place(), "'it is an image before an update, and keys has the table'",
+                    'keys is for tables without such rows: leave this one out of it'
+                ) | indent(16) }}
+            when coalesce(letter, 'I') in ('I', 'INSERT') then 'INSERT'
+            when letter in ('U', 'UPDATE') then 'UPDATE'
+            when letter in ('B', 'BEFOREIMAGE') then 'BEFORE'
+            when letter in ('D', 'DELETE') then 'DELETE'
+            when letter in ('T', 'TRUNCATE') then 'TRUNCATE'
             else {{ dbt_cdc._raise_bad_record(
                 dbt_cdc._dms_place(), "concat('its operation is ', letter)", 'operations are I, U, B, D and T'
             ) | indent(12) }}
         end as operation
     from timed
     {%- if dbt_cdc._given_up() %}
-    where not coalesce(substr(change_seq, 1, 16) in ({{ dbt_cdc._literals(dbt_cdc._given_up()) }}), false)
+    where not coalesce(change_seq in ({{ dbt_cdc._literals(dbt_cdc._given_up()) }}), false)
     {%- endif %}
 )
 {%- endmacro %}
@@ -81,9 +86,10 @@ case
             dbt_cdc._dms_place(), "concat('its operation is ', coalesce(letter, 'NULL'))",
             'a change has an operation and a change_seq; a row of a full load has no change_seq, and I or no operation'
         ) | indent(8) }}
-    when not change_seq rlike '^[0-9]{35}\\z'
+    when not change_seq rlike '^[0-9]{8}([01][0-9]|2[0-3])[0-5][0-9][0-5][0-9]{22}\\z'
         then {{ dbt_cdc._raise_bad_record(
-            dbt_cdc._dms_place(), "'a change_seq has 35 digits'", 'land it as text: a number loses its last digits'
+            dbt_cdc._dms_place(), "'a change_seq has 35 digits, YYYYMMDDHHmmSShh first'",
+            'land it as text: a number loses its last digits'
         ) | indent(8) }}
     else change_seq
 end
@@ -146,73 +152,4 @@ concat('0x', lpad(hex({{ hundredths }}), 10, '0'), {{ 'lpad(hex(' ~ number ~ "),
 {#- Commits up to here have landed in all tables. -#}
 {% macro _dms_settled(batch) -%}
 unix_millis(current_timestamp()) div 10 - {{ (batch.settle_minutes * 6000) | int }}
-{%- endmacro %}
-
-
-{#- Rows by fate: those that are not in the log, below its end; those of a full load beyond the ones that it has; those
-    that wait. -#}
-{% macro _dms_rows_apart(batch) -%}
-{%- set is_first = batch.last_lsn == dbt_cdc._zero_lsn() -%}
-with {{ dbt_cdc._dms_rows(batch) }},
-
-changes as (
-    select
-        concat(source_schema, '.', source_name) as source_table,
-        change_seq,
-        hundredths,
-        {{ dbt_cdc._dms_lsn('hundredths', 'number') }} as lsn
-    from placed
-)
-{%- if not is_first %},
-
-full_loads as (
-    select
-        concat(source_schema, '.', source_name) as source_table,
-        count(*) as changes
-    from placed
-    where change_seq is null
-    group by source_schema, source_name
-),
-
-taken as (
-    select
-        concat(source_schema, '.', source_name) as source_table,
-        count(*) as changes
-    from {{ batch.log }}
-    where lsn < '{{ '0x%010X' | format(2) }}0000000000' and operation <> 'COMMIT'
-    group by source_schema, source_name
-)
-{%- endif %}
-
-select
-    'waits' as fate,
-    count(*) as changes,
-    min(change_seq) as first_seq,
-    array_join(array_sort(collect_set(source_table)), ', ') as tables
-from changes
-where hundredths > {{ dbt_cdc._dms_settled(batch) }}
-having count(*) > 0
-{%- if not is_first %}
-union all
-select
-    'late' as fate,
-    count(*) as changes,
-    min(change_seq) as first_seq,
-    array_join(array_sort(collect_set(source_table)), ', ') as tables
-from changes
-left anti join {{ batch.log }} as logged on changes.lsn = logged.lsn
-where change_seq is not null and changes.lsn <= '{{ batch.last_lsn }}'
-having count(*) > 0
-union all
-select
-    'full load' as fate,
-    sum(full_loads.changes - coalesce(taken.changes, 0)) as changes,
-    null as first_seq,
-    array_join(array_sort(collect_set(full_loads.source_table)), ', ') as tables
-from full_loads
-left join taken on full_loads.source_table = taken.source_table
-where full_loads.changes > coalesce(taken.changes, 0)
-having count(*) > 0
-{%- endif %}
-order by fate
 {%- endmacro %}

@@ -241,7 +241,8 @@ records as (
 
 {#- What is in no commit stops the log, and what waits is said. -#}
 {% macro _change_table_log_look(tables, lsn_time_mapping, log, last_lsn) %}
-    {% set zero = dbt_cdc._zero_lsn() %}
+    {#- values become text as the session has them: before any is written -#}
+    {% do dbt_cdc._check_time_zone(dbt_cdc._fetch('select current_timezone() as time_zone')[0].time_zone) %}
     {% set found = dbt_cdc._fetch(dbt_cdc._exported_rows_apart(tables, lsn_time_mapping, log, last_lsn)) %}
     {% for row in found %}
         {% set what = row.changes ~ ' changes of ' ~ row.tables ~ ', the first at __$start_lsn ' ~ row.first_lsn %}

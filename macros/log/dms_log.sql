@@ -33,7 +33,10 @@ where not exists (select 1 from {{ this }} where lsn > '{{ batch.last_lsn }}' an
             "give each source table the table that its rows land in: {'dbo.orders': source('dms', 'orders')}"
         ) %}
     {% endif %}
-    {% do dbt_cdc._check_names_tables('dms_log', 'events', tables) %}
+    {% for table in tables if (table | string).split('.') | length != 2 %}
+        {% do dbt_cdc.raise_cdc_error(
+            22963, "dms_log: events names '" ~ table ~ "'", "source tables are named 'schema.table'") %}
+    {% endfor %}
     {% do dbt_cdc._check_names_tables('dms_log', 'keys', keys) %}
     {% for table, columns in (keys or {}).items() if columns is string or columns is mapping or not columns
         or table not in tables %}
@@ -42,7 +45,7 @@ where not exists (select 1 from {{ this }} where lsn > '{{ batch.last_lsn }}' an
             "give tables of events a list of columns: {'dbo.orders': ['order_id']}"
         ) %}
     {% endfor %}
-    {% if settle_minutes is not number or settle_minutes < 0 %}
+    {% if settle_minutes is not number or settle_minutes is boolean or settle_minutes < 0 %}
         {% do dbt_cdc.raise_cdc_error(
             22963, "dms_log: settle_minutes is '" ~ settle_minutes ~ "'",
             'give the minutes after which the rows of all tables have landed, 0 or more'
@@ -58,26 +61,28 @@ where not exists (select 1 from {{ this }} where lsn > '{{ batch.last_lsn }}' an
 {% endmacro %}
 
 
-{#- Late rows stop the log, and so do rows of a full load that it has not; what waits is said. -#}
+{#- Late rows stop the log, and so does a full load that it has not taken in; what waits is said. Values become text as
+    the session has them: its zone is looked at before any is written. -#}
 {% macro _dms_look(batch) %}
+    {% do dbt_cdc._check_time_zone(dbt_cdc._fetch('select current_timezone() as time_zone')[0].time_zone) %}
     {% for row in dbt_cdc._fetch(dbt_cdc._dms_rows_apart(batch)) %}
         {% set what = row.changes ~ ' rows of ' ~ row.tables %}
         {% if row.fate == 'late' %}
             {% do dbt_cdc.raise_cdc_error(
-                22859, 'dms_log: ' ~ what ~ ' landed when the log had read beyond them, the first at change_seq '
-                ~ row.first_seq,
+                22859, 'dms_log: ' ~ what ~ ' landed when the log had read beyond them, at change_seq ' ~ row.places
+                ~ (' and more' if row.changes > 20 else ''),
                 'give settle_minutes that all tables keep; write the log anew (dbt run --full-refresh --select '
                 ~ batch.log.identifier ~ ') and take them in as late commits (' ~ dbt_cdc._page('monitoring.md')
-                ~ '); to go on without them, give vars: {cdc_give_up_transactions: [...]} and the first 16 digits of '
-                ~ 'each change_seq'
+                ~ '); to go on without them, remove them from where they landed, or give vars: '
+                ~ '{cdc_give_up_transactions: [...]} and their change_seqs'
             ) %}
         {% elif row.fate == 'full load' %}
             {% do dbt_cdc.raise_cdc_error(
-                22859, 'dms_log: ' ~ row.changes ~ ' more rows of a full load of ' ~ row.tables ~ ' have landed than '
-                ~ 'the log took in with its first changes',
-                'a full load is the beginning of a log: give this one a log and a schema of their own, or write the '
-                ~ 'log anew where nothing is captured yet (dbt run --full-refresh --select ' ~ batch.log.identifier
-                ~ ')'
+                22859, 'dms_log: the full load of ' ~ row.tables ~ ' has ' ~ row.changes ~ ' rows, and is not the one '
+                ~ 'that the log took in before its first changes, of ' ~ row.taken,
+                'a full load is the beginning of a log: give what was loaded again a log and a schema of their own; '
+                ~ 'where nothing is captured yet, write the log anew (dbt run --full-refresh --select '
+                ~ batch.log.identifier ~ '); rows without a change_seq that the log has may be removed'
             ) %}
         {% else %}
             {% do dbt_cdc._log_line(what ~ ' wait: they are younger than settle_minutes, ' ~ batch.settle_minutes) %}

@@ -1,0 +1,99 @@
+{#- Rows by fate: those that are not in the log, below its end; full loads that are not those that the log took in; rows
+    that wait. -#}
+{% macro _dms_rows_apart(batch) -%}
+{%- set is_first = batch.last_lsn == dbt_cdc._zero_lsn() -%}
+with {{ dbt_cdc._dms_rows(batch) }},
+
+changes as (
+    select
+        concat(source_schema, '.', source_name) as source_table,
+        change_seq,
+        hundredths,
+        {{ dbt_cdc._dms_lsn('hundredths', 'number') }} as lsn
+    from placed
+    -- whose operation is looked at, too
+    where operation is not null
+)
+{%- if not is_first %},
+
+logged as (
+    select
+        concat(source_schema, '.', source_name) as source_table,
+        lsn,
+        after_image
+    from {{ batch.log }}
+    where operation <> 'COMMIT'
+),
+
+full_loads as (
+    select
+        source_table,
+        sum(landed_rows) as landed_rows,
+        sum(taken_rows) as taken_rows
+    from (
+        select
+            concat(source_schema, '.', source_name) as source_table,
+            1 as landed_rows,
+            0 as taken_rows,
+            {{ dbt_cdc._dms_content('image') }} as content
+        from placed
+        where change_seq is null
+        union all
+        select
+            source_table,
+            0,
+            1,
+            {{ dbt_cdc._dms_content('after_image') }}
+        from logged
+        where lsn < '{{ '0x%010X' | format(2) }}0000000000'
+    )
+    group by source_table
+    having
+        sum(landed_rows) > 0
+        and (
+            sum(landed_rows) <> sum(taken_rows)
+            or sum(if(landed_rows = 1, content, 0)) <> sum(if(taken_rows = 1, content, 0))
+        )
+)
+{%- endif %}
+
+select
+    'waits' as fate,
+    count(*) as changes,
+    cast(null as bigint) as taken,
+    array_join(slice(array_sort(collect_set(change_seq)), 1, 20), ', ') as places,
+    array_join(array_sort(collect_set(source_table)), ', ') as tables
+from changes
+where hundredths > {{ dbt_cdc._dms_settled(batch) }}
+having count(*) > 0
+{%- if not is_first %}
+union all
+select
+    'late' as fate,
+    count(*) as changes,
+    null as taken,
+    array_join(slice(array_sort(collect_set(change_seq)), 1, 20), ', ') as places,
+    array_join(array_sort(collect_set(changes.source_table)), ', ') as tables
+from changes
+left anti join logged on changes.lsn = logged.lsn and changes.source_table = logged.source_table
+where change_seq is not null and changes.lsn <= '{{ batch.last_lsn }}'
+having count(*) > 0
+union all
+select
+    'full load' as fate,
+    landed_rows as changes,
+    taken_rows as taken,
+    null as places,
+    source_table as tables
+from full_loads
+{%- endif %}
+order by fate
+{%- endmacro %}
+
+
+{#- A number of what an image says: a column that came later is NULL in the rows that were there. -#}
+{% macro _dms_content(image) -%}
+cast(xxhash64(regexp_replace(
+                regexp_replace({{ image }}, ',"[^"\\\\]*":null', ''), '"[^"\\\\]*":null,?', ''
+            )) as decimal(38, 0))
+{%- endmacro %}
