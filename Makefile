@@ -1,6 +1,6 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup run agent report test test-all test-fast test-soak lint docs bench clean
+.PHONY: help setup run agent report test test-all test-fast test-soak test-versions lint docs bench clean
 
 # The project runs on the Spark of its own .venv, whatever else the machine has.
 unexport SPARK_HOME SPARK_CONF_DIR PYTHONPATH PYTHONHOME VIRTUAL_ENV
@@ -38,6 +38,9 @@ test-all: lint ## more spellings, more seeds, longer stories, ANSI mode off: an 
 test-soak: setup ## real processes and long stories: kill -9, races, 1,024 columns; an hour
 	@$(PYTEST) $(TWO) -m soak tests
 
+test-versions: setup ## docs/install.md under other versions of Python and dbt, in .versions/
+	@$(BIN)/python scripts/test_versions.py $(SETS)
+
 test-fast: setup ## the tests that take seconds
 	@$(PYTEST) $(TWO) -m "not slow and not soak and not more" tests
 
@@ -60,5 +63,5 @@ bench: setup ## the benchmarks: a table and a plot
 	@$(BIN)/python benchmarks/bench.py
 
 clean: ## remove what runs have made (tables, logs, compiled files); .venv stays
-	@rm -rf .spark site target logs dbt_packages spark-warehouse metastore_db derby.log \
+	@rm -rf .spark .versions site target logs dbt_packages spark-warehouse metastore_db derby.log \
 		.hypothesis .pytest_cache .ruff_cache

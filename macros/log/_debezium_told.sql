@@ -90,7 +90,7 @@ sequences as (
 ends as (
     select
         *,
-        min(place) over (order by place range between 1 following and unbounded following) as next_place
+        min(place) over (order by place desc range between unbounded preceding and 1 preceding) as next_place
     from sequences
 ),
 

@@ -63,7 +63,7 @@ compared as (
         *,
         max(struct(last_position, name)) over in_order as before_it,
         max(case when fate in ('new', 'empty') then commit_number end) over (
-            order by first_position rows between 1 following and unbounded following
+            order by first_position desc rows between unbounded preceding and 1 preceding
         ) as later_commit,
         min(case when end_position is not null then begin_position end) over same_commit as chosen,
         max(begin_position) over same_commit as last_attempt,
@@ -95,7 +95,7 @@ checked as (
         select
             *,
             min(first_of_commit) over (
-                partition by fate order by commit_number range between 1 following and unbounded following
+                partition by fate order by commit_number desc range between unbounded preceding and 1 preceding
             ) < first_of_commit as is_gone_back
         from compared
     )

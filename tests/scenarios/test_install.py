@@ -27,7 +27,8 @@ def test_a_project_elsewhere(tmp_path: Path) -> None:
         (shop / name).parent.mkdir(parents=True, exist_ok=True)
         (shop / name).write_text(text.replace("../dbt_cdc", str(PACKAGE)), encoding="utf-8")
     (commands,) = re.findall(r"^```\n(dbt deps\n.*?)^```", PAGES[0], re.M | re.S)
-    path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
+    commands_of = os.environ.get("DBT_CDC_TEST_BIN", str(Path(sys.executable).parent))
+    path = f"{commands_of}:/usr/bin:/bin"
     done = subprocess.run(
         ["bash", "-ec", commands], cwd=shop, env={"PATH": path, "HOME": str(Path.home())},
         capture_output=True, text=True, check=False,
