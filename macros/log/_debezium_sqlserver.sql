@@ -145,11 +145,12 @@ queue as (
             )
             else commit_lsn < max(if(xid = 'snapshot', null, commit_lsn)) over (partition by fate)
         end as is_complete,
-        max(struct(commit_lsn, end_position, commit_time)) over (
-            partition by fate, end_position is null or xid = 'snapshot' order by end_position
+        max(struct(commit_lsn, seen_position, commit_time)) over (
+            partition by fate, seen_position is null or xid = 'snapshot' order by seen_position
             rows between unbounded preceding and 1 preceding
         ) as before_it
-    from told
+    -- without transaction metadata events land in one order, and a transaction begins behind those before it
+    from (select *, if(has_metadata, end_position, first_position) as seen_position from told)
 ),
 
 decided as (
@@ -192,7 +193,7 @@ emitted_transactions as (
                 when
                     fate = 'new'
                     and before_it.commit_lsn > commit_lsn
-                    and before_it.end_position < first_position
+                    and before_it.seen_position < first_position
                     and before_it.commit_time < commit_time - interval '10' second
                     then xid
             end) over () as gone_back,

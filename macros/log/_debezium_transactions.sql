@@ -124,11 +124,18 @@ queue as (
             min(case when commit_number is null then first_position end) over (partition by fate order by place)
             < end_position, false
         ) as has_open_before,
-        max(if(
-            end_position is null, null, struct(commit_number, end_position, change_time{{ ', server' if is_binlog }})
-        )) over (
+        {%- if is_binlog %}
+        -- without transaction metadata also the last one, which waits, is before what lands behind it
+        max(if(seen_position is null, null, struct(
+            coalesce(commit_number, place + 1) as commit_number, seen_position as end_position, change_time, server
+        ))) over (
+            partition by fate order by seen_position rows between unbounded preceding and 1 preceding
+        ) as before_it,
+        {%- else %}
+        max(if(end_position is null, null, struct(commit_number, end_position, change_time))) over (
             partition by fate order by end_position rows between unbounded preceding and 1 preceding
         ) as before_it,
+        {%- endif %}
         coalesce(
             lag(commit_number) over (partition by fate order by commit_number nulls last),
             {%- if batch.last_commit %}
@@ -137,7 +144,8 @@ queue as (
             if(commit_number = {{ snapshot_commit }}, 0, {{ snapshot_commit }})
             {%- endif %}
         ) as previous_commit
-    from told
+    from {{ '(select *, if(begins > 0, end_position, coalesce(end_position, last_position)) as seen_position from told)'
+        if is_binlog else 'told' }}
 ),
 
 decided as (

@@ -282,11 +282,7 @@ def test_whatever_the_connector_goes_through(shop: Shop, seed: int) -> None:
 
 @pytest.fixture(scope="module")
 def statement(shop: Shop) -> Statement:
-    database, connector = begin(shop, 1)
-    database.commit(updates(1))
-    connector.stream()
-    assert shop.run(connector.sent).success
-    return Statement(shop, is_run=True)
+    return Statement(shop)
 
 
 @pytest.mark.parametrize("first", range(0, 300 if IS_ALL else 20, 20))

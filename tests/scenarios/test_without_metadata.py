@@ -229,7 +229,7 @@ def test_many_stories(statement: Statement, first: int) -> None:
     for seed in range(first, first + 40):
         clean = stories.clean(20_000 + seed, 3, WITHOUT_SNAPSHOTS, metadata=False)
         fault, faulty = stories.faulty(20_000 + seed, WITHOUT_SNAPSHOTS, metadata=False)
-        found[seed, "clean"] = wrong(statement, clean)
+        found[seed, "clean"] = wrong(statement, clean, is_clean=True)
         if fault not in (
             "other",
             "lost",
