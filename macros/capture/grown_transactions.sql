@@ -1,5 +1,16 @@
-{#- The transactions of the last window that have more records now than it had. An adapter that writes the column
-    `transaction` appends whole ones. -#}
+{#- Whether the log's model is an adapter, which appends whole transactions. Its code is there without a statement. -#}
+{% macro _log_is_of_adapter() %}
+    {% set log_model = dbt_cdc._setting('cdc_log_model') %}
+    {% for node in graph.nodes.values() if node.resource_type == 'model' and node.name == log_model %}
+        {% for name in ['debezium_log(', 'wal2json_log(', 'change_table_log(', 'dms_log('] if name in node.raw_code %}
+            {% do return(true) %}
+        {% endfor %}
+    {% endfor %}
+    {% do return(false) %}
+{% endmacro %}
+
+
+{#- The transactions of the last window that have more records now than it had. -#}
 {% macro _grown_transactions_sql(scanned_lsn) -%}
     select
         known.commit_lsn,

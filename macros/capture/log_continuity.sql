@@ -10,7 +10,7 @@
             select count(*) > 0
             from (select 1 from {{ dbt_cdc._log_relation() }} where lsn <= '{{ scanned_lsn }}' limit 1)
         ) as reaches_back,
-        {%- if not dbt_cdc._log_has(dbt_cdc._log_relation(), 'transaction') %}
+        {%- if not dbt_cdc._log_is_of_adapter() %}
         (
             select count(*) > 0
             from (
