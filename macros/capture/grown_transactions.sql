@@ -2,7 +2,8 @@
 {% macro _log_is_of_adapter() %}
     {% set log_model = dbt_cdc._setting('cdc_log_model') %}
     {% for node in graph.nodes.values() if node.resource_type == 'model' and node.name == log_model %}
-        {% for name in ['debezium_log(', 'wal2json_log(', 'change_table_log(', 'dms_log('] if name in node.raw_code %}
+        {% for adapter in ['debezium_log', 'wal2json_log', 'change_table_log', 'dms_log']
+            if adapter ~ '(' in (node.raw_code or '') %}
             {% do return(true) %}
         {% endfor %}
     {% endfor %}
