@@ -60,22 +60,28 @@
     from (
         select
             *,
-            array_join(transform(
-                filter(
-                    {{ dbt_cdc._indent(dbt_cdc._tables_since(state), 20) }},
-                    captured -> commit_lsn >= captured.low_end and exists(
-                        tables,
-                        changed -> changed.source_schema = captured.source_schema
-                            and changed.source_name = captured.source_name
-                    )
-                ),
-                captured -> concat(captured.source_schema, '.', captured.source_name)
-            ), ', ') as names
+            array_join({{ dbt_cdc._indent(dbt_cdc._captured_among('tables', state), 12) }}, ', ') as names
         from (
             {{ dbt_cdc._indent(dbt_cdc._grown_transactions_sql(state.scanned_lsn), 12) }}
         )
     )
     where names <> ''
+{%- endmacro %}
+
+
+{#- The names of those of a transaction's tables (SQL) that are captured or tracked from its `commit_lsn` on. -#}
+{% macro _captured_among(tables, state) -%}
+transform(
+    filter(
+        {{ dbt_cdc._indent(dbt_cdc._tables_since(state), 8) }},
+        captured -> commit_lsn >= captured.low_end and exists(
+            {{ dbt_cdc._indent(tables, 12) }},
+            changed -> changed.source_schema = captured.source_schema
+                and changed.source_name = captured.source_name
+        )
+    ),
+    captured -> concat(captured.source_schema, '.', captured.source_name)
+)
 {%- endmacro %}
 
 

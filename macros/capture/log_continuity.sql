@@ -108,6 +108,12 @@
 {#- A second look, over what has landed up to there: which of them have changes of captured or tracked tables, at or
     above the low end of an instance. -#}
 {% macro _late_transactions_sql(found, state) -%}
+    {%- set changed_tables -%}
+concat(changed_tables, updated_tables, transform(
+    coalesce(schema_changes, array()),
+    change -> named_struct('source_schema', change.source_schema, 'source_name', change.source_name)
+))
+    {%- endset -%}
     select
         count(*) as transactions,
         min(late.commit_lsn) as first_lsn,
@@ -117,21 +123,7 @@
         select
             commit_lsn,
             tran_id,
-            transform(
-                filter(
-                    {{ dbt_cdc._indent(dbt_cdc._tables_since(state), 20) }},
-                    captured -> commit_lsn >= captured.low_end and exists(
-                        concat(changed_tables, updated_tables, transform(
-                            coalesce(schema_changes, array()),
-                            change -> named_struct(
-                                'source_schema', change.source_schema, 'source_name', change.source_name)
-                        )),
-                        changed -> changed.source_schema = captured.source_schema
-                            and changed.source_name = captured.source_name
-                    )
-                ),
-                captured -> concat(captured.source_schema, '.', captured.source_name)
-            ) as tables
+            {{ dbt_cdc._indent(dbt_cdc._captured_among(changed_tables, state), 12) }} as tables
         from (
             {{ dbt_cdc._indent(dbt_cdc._window_transactions(
                 dbt_cdc._log_relation(), dbt_cdc._zero_lsn(), found.last_late_lsn), 12) }}

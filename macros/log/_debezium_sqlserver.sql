@@ -216,7 +216,6 @@ emitted_transactions as (
 
 {#- CTE `records`: the canonical log. -#}
 {% macro _debezium_sqlserver_records(batch) -%}
-{%- set columns = "named_struct('source_schema', source_schema, 'source_name', source_name)" -%}
 {%- set place = "concat('transaction ', commit_lsn, ', change ', change_lsn)" -%}
 emitted_changes as (
     select /*+ broadcast(emitted_transactions) */
@@ -291,9 +290,7 @@ summaries as (
         min(lsn) as first_lsn,
         count(*) as changes,
         sum(events) as events,
-        array_sort(collect_set(if(operation = 'INSERT', {{ columns }}, null))) as inserted,
-        array_sort(collect_set(if(operation = 'DELETE', {{ columns }}, null))) as deleted,
-        array_sort(collect_set(if(operation = 'UPDATE', {{ columns }}, null))) as updated
+        {{- dbt_cdc._tables_by_operation() }}
     from emitted_changes
     group by commit_lsn
 ),

@@ -117,11 +117,7 @@ if(
 
 
 {% macro _dms_image(columns, keeps_nulls=true) -%}
-to_json(named_struct(
-    {%- for column in columns %}
-    {{ dbt_cdc._literal(column.name) }}, {{ dbt_cdc._exported_value(column) }}{{ ',' if not loop.last }}
-    {%- endfor %}
-){{ ", map('ignoreNullFields', 'false')" if keeps_nulls }})
+to_json({{ dbt_cdc._exported_struct(columns) }}{{ ", map('ignoreNullFields', 'false')" if keeps_nulls }})
 {%- endmacro %}
 
 

@@ -111,6 +111,16 @@ end
 {%- endmacro %}
 
 
+{#- The columns of a row as the image has them. -#}
+{% macro _exported_struct(columns) -%}
+named_struct(
+    {%- for column in columns %}
+    {{ dbt_cdc._literal(column.name) }}, {{ dbt_cdc._exported_value(column) }}{{ ',' if not loop.last }}
+    {%- endfor %}
+)
+{%- endmacro %}
+
+
 {#- The value before: of an update that does not change it, that of its second row. -#}
 {% macro _exported_before(column, ordinal) -%}
 {%- set name = dbt_cdc._column(column.name) -%}

@@ -16,18 +16,16 @@
     `commit_lsn`, `commit_time`, `lsn`, `record_time`, `operation`, `source_schema`, `source_name`, `before_image`,
     `after_image`. A transaction is named by its LSN. -#}
 {% macro _told_records() -%}
-{%- set columns = "'source_schema', source_schema, 'source_name', source_name" -%}
 transactions as (
     select
         commit_lsn,
         min(commit_time) as begin_time,
         min(lsn) as begin_lsn,
         count(*) as changes,
-        array_sort(collect_set(case when operation = 'INSERT' then named_struct({{ columns }}) end)) as inserted,
-        array_sort(collect_set(case when operation = 'DELETE' then named_struct({{ columns }}) end)) as deleted,
-        array_sort(collect_set(case when operation = 'UPDATE' then named_struct({{ columns }}) end)) as updated,
+        {{- dbt_cdc._tables_by_operation() }},
         array_sort(collect_list(case when operation = 'TRUNCATE' then named_struct(
-            'lsn', lsn, 'record_time', cast(record_time as string), 'operation', operation, {{ columns }}
+            'lsn', lsn, 'record_time', cast(record_time as string), 'operation', operation,
+            'source_schema', source_schema, 'source_name', source_name
         ) end)) as emptied
     from committed
     group by commit_lsn

@@ -17,6 +17,19 @@
 {% endmacro %}
 
 
+{#- An argument that gives each source table the relation that it landed in. -#}
+{% macro _check_gives_relations(adapter_name, argument, tables, advice) %}
+    {% if tables is not mapping or not tables %}
+        {% do dbt_cdc.raise_cdc_error(22963, adapter_name ~ ': ' ~ argument ~ " is '" ~ tables ~ "'", advice) %}
+    {% endif %}
+    {% for table in tables if (table | string).split('.') | length != 2 %}
+        {% do dbt_cdc.raise_cdc_error(
+            22963, adapter_name ~ ': ' ~ argument ~ " names '" ~ table ~ "'", "source tables are named 'schema.table'"
+        ) %}
+    {% endfor %}
+{% endmacro %}
+
+
 {% macro _check_adapter_types(adapter_name, types, example) %}
     {% for table, columns in (types or {}).items() %}
         {% if columns is not mapping %}
@@ -29,6 +42,12 @@
             {% do dbt_cdc._encoding(source_type, table ~ '.' ~ column) %}
         {% endfor %}
     {% endfor %}
+{% endmacro %}
+
+
+{#- Times become text in the zone of the session: asked before any is written. -#}
+{% macro _check_session_time_zone() %}
+    {% do dbt_cdc._check_time_zone(dbt_cdc._fetch('select current_timezone() as time_zone')[0].time_zone) %}
 {% endmacro %}
 
 

@@ -24,16 +24,10 @@ where not exists (select 1 from {{ this }} where lsn > '{{ last_lsn }}' and oper
     {#- a view would show changes that come late at a commit that was captured, and no scan would see them -#}
     {% do dbt_cdc._raise_not_incremental('change_table_log')
         if execute and config.get('materialized') != 'incremental' %}
-    {% if tables is not mapping or not tables %}
-        {% do dbt_cdc.raise_cdc_error(
-            22963, "change_table_log: tables is '" ~ tables ~ "'",
-            "give each source table its change table: {'dbo.orders': source('cdc', 'dbo_orders_CT')}"
-        ) %}
-    {% endif %}
-    {% for table in tables if (table | string).split('.') | length != 2 %}
-        {% do dbt_cdc.raise_cdc_error(
-            22963, "change_table_log: tables names '" ~ table ~ "'", "source tables are named 'schema.table'") %}
-    {% endfor %}
+    {% do dbt_cdc._check_gives_relations(
+        'change_table_log', 'tables', tables,
+        "give each source table its change table: {'dbo.orders': source('cdc', 'dbo_orders_CT')}"
+    ) %}
     {% for relation in tables.values() %}
         {% do dbt_cdc._exported_columns(relation) %}
     {% endfor %}
@@ -121,12 +115,7 @@ changes as (
                         else 'cast(null as int)' }} as command_id,
                     cast(`__$operation` as int) as operation,
                     {{ dbt_cdc._exported_mask(relation, names | length) | indent(20) }} as mask,
-                    named_struct(
-                        {%- for column in captured %}
-                        {{ dbt_cdc._literal(column.name) }}, {{ dbt_cdc._exported_value(column) }}
-                        {{- ',' if not loop.last }}
-                        {%- endfor %}
-                    ) as image
+                    {{ dbt_cdc._indent(dbt_cdc._exported_struct(captured), 20) }} as image
                 from {{ relation }}
             )
             where commit_lsn > '{{ last_lsn }}'
@@ -144,7 +133,6 @@ changes as (
 {% macro _exported_records(last_lsn) -%}
 {%- set place = "concat('table ', source_schema, '.', source_name, ', __$start_lsn ', commit_lsn, ', __$seqval ', "
     ~ "seqval)" -%}
-{%- set columns = "'source_schema', source_schema, 'source_name', source_name" -%}
 checked as (
     select
         changes.*,
@@ -177,9 +165,7 @@ transactions as (
         commit_lsn,
         min(seqval) as first_lsn,
         count(seqval) as changes,
-        array_sort(collect_set(case when operation = 'INSERT' then named_struct({{ columns }}) end)) as inserted,
-        array_sort(collect_set(case when operation = 'DELETE' then named_struct({{ columns }}) end)) as deleted,
-        array_sort(collect_set(case when operation = 'UPDATE' then named_struct({{ columns }}) end)) as updated
+        {{- dbt_cdc._tables_by_operation() }}
     from checked
     group by commit_lsn
 ),
@@ -241,8 +227,7 @@ records as (
 
 {#- What is in no commit stops the log, and what waits is said. -#}
 {% macro _change_table_log_look(tables, lsn_time_mapping, log, last_lsn) %}
-    {#- values become text as the session has them: before any is written -#}
-    {% do dbt_cdc._check_time_zone(dbt_cdc._fetch('select current_timezone() as time_zone')[0].time_zone) %}
+    {% do dbt_cdc._check_session_time_zone() %}
     {% set found = dbt_cdc._fetch(dbt_cdc._exported_rows_apart(tables, lsn_time_mapping, log, last_lsn)) %}
     {% for row in found %}
         {% set what = row.changes ~ ' changes of ' ~ row.tables ~ ', the first at __$start_lsn ' ~ row.first_lsn %}

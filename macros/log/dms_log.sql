@@ -27,16 +27,10 @@ where not exists (select 1 from {{ this }} where lsn > '{{ batch.last_lsn }}' an
 {% macro _dms_check(tables, keys, settle_minutes, headers) %}
     {#- a view would show changes that come late at a commit that was captured, and no scan would see them -#}
     {% do dbt_cdc._raise_not_incremental('dms_log') if execute and config.get('materialized') != 'incremental' %}
-    {% if tables is not mapping or not tables %}
-        {% do dbt_cdc.raise_cdc_error(
-            22963, "dms_log: events is '" ~ tables ~ "'",
-            "give each source table the table that its rows land in: {'dbo.orders': source('dms', 'orders')}"
-        ) %}
-    {% endif %}
-    {% for table in tables if (table | string).split('.') | length != 2 %}
-        {% do dbt_cdc.raise_cdc_error(
-            22963, "dms_log: events names '" ~ table ~ "'", "source tables are named 'schema.table'") %}
-    {% endfor %}
+    {% do dbt_cdc._check_gives_relations(
+        'dms_log', 'events', tables,
+        "give each source table the table that its rows land in: {'dbo.orders': source('dms', 'orders')}"
+    ) %}
     {% do dbt_cdc._check_names_tables('dms_log', 'keys', keys) %}
     {% for table, columns in (keys or {}).items() if columns is string or columns is mapping or not columns
         or table not in tables %}
@@ -61,10 +55,9 @@ where not exists (select 1 from {{ this }} where lsn > '{{ batch.last_lsn }}' an
 {% endmacro %}
 
 
-{#- Late rows stop the log, and so does a full load that it has not taken in; what waits is said. Values become text as
-    the session has them: its zone is looked at before any is written. -#}
+{#- Late rows stop the log, and so does a full load that it has not taken in; what waits is said. -#}
 {% macro _dms_look(batch) %}
-    {% do dbt_cdc._check_time_zone(dbt_cdc._fetch('select current_timezone() as time_zone')[0].time_zone) %}
+    {% do dbt_cdc._check_session_time_zone() %}
     {% for row in dbt_cdc._fetch(dbt_cdc._dms_rows_apart(batch)) %}
         {% set what = row.changes ~ ' rows of ' ~ row.tables %}
         {% if row.fate == 'late' %}

@@ -76,6 +76,16 @@
 {%- endmacro %}
 
 
+{#- The tables of a group of changes, by what is done to them: columns for _transaction_summary. -#}
+{% macro _tables_by_operation() -%}
+    {%- for name, operation in {'inserted': 'INSERT', 'deleted': 'DELETE', 'updated': 'UPDATE'}.items() %}
+        array_sort(collect_set(case when operation = '{{ operation }}' then named_struct(
+            'source_schema', source_schema, 'source_name', source_name
+        ) end)) as {{ name }}{{ ',' if not loop.last }}
+    {%- endfor %}
+{%- endmacro %}
+
+
 {#- The column of a COMMIT; arguments are SQL. Times are texts: Spark's JSON has milliseconds alone. -#}
 {% macro _transaction_summary(begin_lsn, records, inserted, deleted, updated, schema_changes='array()') -%}
 to_json(named_struct(
