@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from dbt.cli.main import dbtRunner
+from dbt_common.tests import enable_test_caching
 from furniture import Furniture, Schema
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
@@ -53,12 +54,10 @@ INTERPRETED = {
 # Commands for which dbt reads the project's files, and what is not one of them.
 READ_BEFORE = ("run", "build", "test", "compile", "show", "run-operation", "retry")
 MADE_BY_DBT = ("target", "logs", "dbt_packages")
-PARTIAL_PARSE = Path("target") / "partial_parse.msgpack"
-# What dbt has read of a project, by the project's file, its schema and the command's variables.
-PARSED: dict[str, bytes] = {}
 LISTS = ("cdc_capture_instances", "cdc_tracked_tables")
 IS_ALL = os.environ.get("DBT_CDC_TESTS") == "all"  # as `make test-all` sets it: more seeds
 _numbers = itertools.count(1)
+enable_test_caching()  # dbt parses a macro's text once in a process, not in each project
 
 
 def start_spark(folder: Path, metastore: str | None = None) -> SparkSession:
@@ -177,7 +176,6 @@ class Project:
         self.furniture = furniture
         self.schema = furniture.take().name if furniture else new_schema(name)
         self._read: dict[str, tuple[Any, Any]] = {}
-        self._settings = ""
         self._listed_by_test = {
             name: value for name, value in (vars or {}).items() if name in LISTS
         }
@@ -270,26 +268,9 @@ class Project:
         stamp = sorted((str(f), f.stat().st_mtime_ns, f.stat().st_size) for f in files)
         read = self._read.get(str(options))
         if read is None or read[0] != stamp:
-            settings = (self.folder / "dbt_project.yml").read_text(encoding="utf-8")
-            settings += f"{self.schema} {variables}"
-            if settings != self._settings and settings in PARSED:
-                self._begin_with(PARSED[settings], options)
             done = dbtRunner(callbacks=[listen]).invoke(["parse", *options])
-            if done.success:
-                self._settings = settings
-                PARSED.setdefault(settings, (self.folder / PARTIAL_PARSE).read_bytes())
             read = self._read[str(options)] = stamp, done.result if done.success else None
         return read[1]
-
-    def _begin_with(self, parsed: bytes, options: list[str]) -> None:
-        """Parses the packages alone, from what dbt has read of a project with the same settings."""
-        models = self.folder / "models"
-        away = models.rename(self.folder / "models_away")
-        (self.folder / PARTIAL_PARSE).parent.mkdir(exist_ok=True)
-        (self.folder / PARTIAL_PARSE).write_bytes(parsed)
-        with contextlib.redirect_stdout(io.StringIO()):  # what is listed is away
-            dbtRunner().invoke(["parse", *options])
-        away.rename(models)
 
     def ok(self, *args: str, vars: Mapping[str, Any] | None = None) -> DbtResult:
         """Like `dbt`, but a failure fails the test with dbt's output."""
