@@ -104,12 +104,20 @@ class Statement:
             f"{shop.project.schema}.landed", "landed_story"
         )
         assert "landed_story" in self.text
+        self.file = shop.project.folder / "landed_story.jsonl"
+        self.file.touch()
+        landed = self.spark.read.schema(LANDED).json(str(self.file))
+        landed.createOrReplaceTempView("landed_story")
+        self.files = landed._jdf.queryExecution().analyzed().relation().location()
+        self.records = self.spark.sql(self.text)
 
     def log(self, story: Story) -> list[Any]:
-        """The records of the log; raises what Spark raises."""
-        rows = [(e.position, e.topic, e.key, e.value, e.headers) for e in arrive(story.events)]
-        self.spark.createDataFrame(rows, LANDED).createOrReplaceTempView("landed_story")
-        return self.spark.sql(self.text).collect()
+        """The records of the log; raises what Spark raises. Spark has analyzed the statement once,
+        which takes half of the time, and lists its file anew."""
+        lines = (json.dumps(vars(event)) for event in arrive(story.events))
+        self.file.write_text("\n".join(lines), encoding="utf-8")
+        self.files.refresh()
+        return self.records.select("*").collect()
 
 
 @pytest.fixture(scope="module")
