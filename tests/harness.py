@@ -30,6 +30,9 @@ SPARK_CONF = {
     "spark.driver.memory": "3g",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    "spark.ui.retainedJobs": "10",
+    "spark.ui.retainedStages": "10",
+    "spark.sql.ui.retainedExecutions": "10",
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.sql.session.timeZone": "UTC",
@@ -43,7 +46,7 @@ SPARK_CONF = {
     "spark.databricks.delta.snapshotPartitions": "1",
 }
 # Thousands of small statements: their code needs room, and a heap that need not grow.
-JAVA_OPTIONS = "-XX:ReservedCodeCacheSize=400m -XX:+UseParallelGC -Xms2g -Xmn1g"
+JAVA_OPTIONS = "-XX:ReservedCodeCacheSize=400m -XX:+UseParallelGC -Xms2g -Xmn1g -XX:MetaspaceSize=400m"
 # The same answers without Spark's compiler and its second planning: a run of small statements takes
 # two thirds of the time.
 INTERPRETED = {

@@ -86,6 +86,7 @@ def test_schema_changes_and_truncates(shop: Shop, metadata: bool) -> None:
     assert "landed when the log had it" in result.output, result.output
 
 
+@pytest.mark.more
 def test_a_truncate_is_a_transaction_by_itself(shop: Shop) -> None:
     database, connector = begin(shop, 1, 2)
     database.commit(("truncate", "t"))
@@ -122,6 +123,7 @@ def test_transactions_without_events_are_passed_over(shop: Shop) -> None:
     assert not shop.project.sql("select * from {schema}.waiting_transactions")
 
 
+@pytest.mark.more
 def test_an_end_waits_for_its_events_and_comes_again_alone(shop: Shop) -> None:
     database, connector = begin(shop, 1, 2)
     database.commit(updates(1))
@@ -142,6 +144,7 @@ def test_an_end_waits_for_its_events_and_comes_again_alone(shop: Shop) -> None:
     assert not shop.project.sql("select * from {schema}.waiting_transactions")
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("metadata", [True, pytest.param(False, marks=pytest.mark.more)])
 def test_copies_of_a_part_of_a_transaction(shop: Shop, metadata: bool) -> None:
     database, connector = begin(shop, *range(1, 7), metadata=metadata)
@@ -171,6 +174,7 @@ def compressed(events: list[Event]) -> list[Event]:
     return found
 
 
+@pytest.mark.more
 def test_compressed_transactions(shop: Shop) -> None:
     """The connector's numbers tell their order; where there are none, it is said."""
     for metadata in (True, False):
@@ -205,6 +209,7 @@ def test_compressed_transactions(shop: Shop) -> None:
             assert shop.run([], "--vars", given_up).success
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("is_one_batch", [False, True])
 def test_a_transaction_that_comes_again_from_another_server(shop: Shop, is_one_batch: bool) -> None:
     """Above the log's end, with its GTID: it would be captured twice."""
@@ -229,6 +234,7 @@ def test_a_transaction_that_comes_again_from_another_server(shop: Shop, is_one_b
     assert shop.has(database)
 
 
+@pytest.mark.more
 def test_an_event_that_lands_behind_its_transaction(shop: Shop) -> None:
     """Nothing counts them: the rest of the transaction is above the commit that the log has."""
     database, connector = begin(shop, 1, 2, 3, metadata=False)
@@ -242,6 +248,7 @@ def test_an_event_that_lands_behind_its_transaction(shop: Shop) -> None:
     assert "landed when the log had it" in result.output, result.output
 
 
+@pytest.mark.more
 def test_the_topic_of_transactions_does_not_land(shop: Shop) -> None:
     database, connector = begin(shop, 1, 2)
     database.commit(updates(1))
@@ -252,6 +259,7 @@ def test_the_topic_of_transactions_does_not_land(shop: Shop) -> None:
     assert "its END has not" in result.output
 
 
+@pytest.mark.more
 def test_a_failover_is_said(shop: Shop) -> None:
     """Another server's places are below those of the log, or its log has another name."""
     database, connector = begin(shop, 1, 2, 3)
@@ -305,6 +313,7 @@ def test_what_the_connector_lacks_is_named(shop: Shop) -> None:
 # --- random stories -------------------------------------------------------------------------------
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("seed", seeds(1, 40))
 def test_whatever_the_connector_goes_through(shop: Shop, seed: int) -> None:
     story = stories.clean(seed, 12, metadata=seed % 2 == 0, kind=BinlogConnector)
@@ -316,7 +325,7 @@ def statement(shop: Shop) -> Statement:
     return Statement(shop)
 
 
-@pytest.mark.parametrize("first", range(0, 300 if IS_ALL else 20, 20))
+@pytest.mark.parametrize("first", range(0, 300 if IS_ALL else 10, 10))
 def test_many_stories(statement: Statement, first: int) -> None:
-    seeds = range(30_000 + first, 30_000 + first + 20)
+    seeds = range(30_000 + first, 30_000 + first + 10)
     assert wrong_stories(statement, seeds, BinlogConnector) == {}

@@ -116,7 +116,9 @@ def exported(make_project: Callable[..., Project]) -> Exported:
     return Exported(make_project, list(LOG.instances))
 
 
-@pytest.mark.parametrize("spelling", [*SPELLINGS])
+@pytest.mark.parametrize(
+    "spelling", ["digits", *(pytest.param(n, marks=pytest.mark.more) for n in ("bytes", "base64"))]
+)
 def test_what_comes_out_is_what_went_in(
     exported: Exported, captured: Capture, spelling: str
 ) -> None:
@@ -205,6 +207,7 @@ def rows(notes: Exported) -> list[tuple[Any, ...]]:
     return [(int(r.a, 16), int(r.b, 16), r.c, r.d, r.id, r.text) for r in found]
 
 
+@pytest.mark.more
 def test_changes_below_commits_that_were_captured(notes: Exported) -> None:
     """A long transaction over a short one: its changes come with its own commit."""
     begin(notes)
@@ -222,6 +225,7 @@ def test_changes_below_commits_that_were_captured(notes: Exported) -> None:
     assert notes.project.dbt("test").success
 
 
+@pytest.mark.more
 def test_a_large_value_that_did_not_change(notes: Exported) -> None:
     """SQL Server leaves it out of the row before the update; the mask tells that it is the same."""
     begin(notes)
@@ -243,6 +247,7 @@ def test_a_large_value_that_did_not_change(notes: Exported) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.more
 def test_changes_wait_for_their_commits(notes: Exported) -> None:
     begin(notes)
     change(notes, 50, 40, 2, 1, "a")
@@ -267,6 +272,7 @@ def test_a_mapping_with_a_hole_is_an_error(notes: Exported) -> None:
     assert "lacks the commits of 1 changes of dbo.notes" in result.output
 
 
+@pytest.mark.more
 def test_changes_that_land_after_their_commit_are_an_error(notes: Exported) -> None:
     begin(notes)
     commit(notes, 50)
@@ -279,6 +285,7 @@ def test_changes_that_land_after_their_commit_are_an_error(notes: Exported) -> N
     assert "landed when the log had their commits" in result.output
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("operation", [3, 4])
 def test_half_of_an_update_is_an_error(notes: Exported, operation: int) -> None:
     begin(notes)
@@ -288,6 +295,7 @@ def test_half_of_an_update_is_an_error(notes: Exported, operation: int) -> None:
     assert f"it has rows of __$operation {operation} alone" in result.output
 
 
+@pytest.mark.more
 def test_rows_that_are_exported_twice(notes: Exported) -> None:
     """The same row is a copy; another one at its place is an error."""
     begin(notes)
@@ -303,6 +311,7 @@ def test_rows_that_are_exported_twice(notes: Exported) -> None:
     assert "2 rows of it differ" in notes.run().output
 
 
+@pytest.mark.more
 def test_what_is_no_lsn_or_no_change_table(notes: Exported) -> None:
     begin(notes)
     change(notes, 50, 40, 2, 1, "a")
@@ -314,6 +323,7 @@ def test_what_is_no_lsn_or_no_change_table(notes: Exported) -> None:
     assert "lacks __$start_lsn, __$seqval, __$operation, __$update_mask" in result.output
 
 
+@pytest.mark.more
 def test_a_value_that_the_first_row_of_an_update_never_has(notes: Exported) -> None:
     """SQL Server leaves text, ntext and image out of it: what was cleared is an error, not a change
     of nothing."""
@@ -328,6 +338,7 @@ def test_a_value_that_the_first_row_of_an_update_never_has(notes: Exported) -> N
     assert "column text" in result.output
 
 
+@pytest.mark.more
 def test_columns_that_the_export_leaves_out(notes: Exported) -> None:
     begin(notes)
     change(notes, 50, 40, 2, 1, "a", "0F")
@@ -335,6 +346,7 @@ def test_columns_that_the_export_leaves_out(notes: Exported) -> None:
     assert "its __$update_mask is 0F, and that of the captured columns" in notes.run().output
 
 
+@pytest.mark.more
 def test_a_transaction_of_other_tables_that_began_earlier(notes: Exported) -> None:
     """Its beginning is no record of the log."""
     begin(notes)
@@ -346,6 +358,7 @@ def test_a_transaction_of_other_tables_that_began_earlier(notes: Exported) -> No
     assert notes.run("--empty").success
 
 
+@pytest.mark.more
 def test_a_log_that_was_shortened(notes: Exported) -> None:
     """Changes of commits whose records are gone are not taken for late ones."""
     begin(notes)
@@ -360,6 +373,7 @@ def test_a_log_that_was_shortened(notes: Exported) -> None:
     assert [row[0] for row in rows(notes)] == [50, 90]
 
 
+@pytest.mark.more
 def test_a_view_would_lose_what_comes_late(notes: Exported) -> None:
     model = log_model({"dbo.notes": "dbo_notes_CT"}).replace("'incremental'", "'view'")
     notes.project.write("models/seen_log.sql", model)

@@ -170,6 +170,7 @@ def test_the_next_cleanup_finishes(story: Story) -> None:
     story.check()
 
 
+@pytest.mark.more
 def test_g38_what_a_flush_prints(story: Story) -> None:
     tracking = story.tracking
     shown = tracking.operation("flush_ct_internal_table_on_demand", table="dbo.items").splitlines()
@@ -204,6 +205,7 @@ def test_g38_what_a_flush_prints(story: Story) -> None:
     ]
 
 
+@pytest.mark.more
 def test_a_cleanup_that_is_killed_after_a_delete_has_its_row(story: Story) -> None:
     tracking = story.tracking
     tracking.operation("set_change_tracking", change_retention="1 minutes")
@@ -220,6 +222,7 @@ def test_a_cleanup_that_is_killed_after_a_delete_has_its_row(story: Story) -> No
     story.check()
 
 
+@pytest.mark.more
 def test_a_flush_removes_what_a_killed_cleanup_has_left(story: Story) -> None:
     tracking = story.tracking
     story.run([10, 11, 12])

@@ -132,6 +132,7 @@ BAD_MARKS = [
 ]
 
 
+@pytest.mark.more
 def test_bad_marks(shared: tuple[Capture, Writer]) -> None:
     capture, _ = shared
     good = {"capture_instance": "dbo_notes", "low_water_mark": int_to_lsn(12)}
@@ -170,6 +171,7 @@ def test_the_job_keeps_the_retention(shared: tuple[Capture, Writer]) -> None:
     assert values(capture, ["get_min_lsn('dbo_notes')"]) == [mark]
 
 
+@pytest.mark.more
 def test_g19_up_to_the_high_end_the_row_at_the_mark_stays(shared: tuple[Capture, Writer]) -> None:
     capture, _ = shared
     (high,) = values(capture, ["get_max_lsn()"])
@@ -289,6 +291,7 @@ def test_jobs(story: tuple[Capture, Writer], monkeypatch: pytest.MonkeyPatch) ->
     )
 
 
+@pytest.mark.more
 def test_log_truncation_point(shared: tuple[Capture, Writer]) -> None:
     capture, writer = shared
     time = START + timedelta(days=1)
@@ -339,6 +342,7 @@ def test_any_order_of_captures_cleanups_and_reads(
             assert lsns(capture, name) == sorted(lsn for lsn in everything[name] if lsn >= low)
 
 
+@pytest.mark.more
 def test_what_the_view_still_shows_stays(story: tuple[Capture, Writer]) -> None:
     """Where somebody has put the old bounds back, their rows and commits can be read, and stay."""
     capture, _ = story

@@ -133,6 +133,7 @@ def test_a_key_is_no_large_value(make_project: Callable[..., Project]) -> None:
     assert [tuple(row) for row in found] == [(3, "a", 1, None), (4, "a", 2, "text")]
 
 
+@pytest.mark.more
 def test_an_instance_is_not_edited(docs: Capture) -> None:
     path = docs.project.folder / "models" / "dbo_docs_ct.yml"
     text = path.read_text(encoding="utf-8")
@@ -144,6 +145,7 @@ def test_an_instance_is_not_edited(docs: Capture) -> None:
     path.write_text(text, encoding="utf-8")
 
 
+@pytest.mark.more
 def test_names_are_those_of_the_images(make_project: Callable[..., Project]) -> None:
     """In any letter case; none for one is an error where an image has one that is not captured."""
     columns = (("ID", "int"), ("Name", "string"), ("late", "string"))

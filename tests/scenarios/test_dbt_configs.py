@@ -112,6 +112,7 @@ def test_grants(target: Capture) -> None:
     ]
 
 
+@pytest.mark.more
 def test_constraints_and_docs(target: Capture) -> None:
     for name in ("now", "then"):
         columns = {row.col_name: row for row in target.sql(f"describe {{schema}}.{name}")}

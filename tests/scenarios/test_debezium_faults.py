@@ -156,6 +156,7 @@ def test_restart_whose_first_events_are_missing(shop):
     assert shop.has(database)
 
 
+@pytest.mark.more
 def test_equal_rows_of_a_snapshot(shop):
     """Of a table without a key, also where events tell no microseconds."""
     for micros in (True, False):
@@ -189,6 +190,7 @@ def test_what_comes_again_is_a_copy(shop):
     assert shop.has(database)
 
 
+@pytest.mark.more
 def test_an_end_that_lands_late(shop):
     """Its events have landed, so all that ended after them waits for it."""
     database, connector = shop.begin(1, 2, 3)
@@ -235,6 +237,7 @@ def test_a_transaction_that_lands_late(shop):
     assert shop.has(database)
 
 
+@pytest.mark.more
 def test_deletes_that_tell_the_key_alone(shop):
     """PostgreSQL logs them so unless told otherwise: the rest of the image is invented."""
     database, connector = shop.begin(1, 2, 3)
@@ -274,6 +277,7 @@ def test_deletes_that_tell_the_key_alone(shop):
     assert shop.has(database)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     "how", ["begin anew", "come again", pytest.param("fill a hole", marks=pytest.mark.more)]
 )
@@ -306,6 +310,7 @@ def test_positions_that_are_passed(shop, how):
             assert "positions only go on" in result.output
 
 
+@pytest.mark.more
 def test_events_that_land_behind_their_transaction(shop):
     """The first events of a transaction with a restart: its END counts the others only."""
     database, connector = shop.begin(1, 2, 3)
@@ -463,6 +468,7 @@ def test_a_later_snapshot_with_the_same_rows(shop):
     assert shop.has(database) and shop.is_balanced()
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("choice", ["take", pytest.param("anew", marks=pytest.mark.more)])
 def test_a_later_snapshot_with_other_rows(shop, choice):
     database, connector, start = missed(shop)

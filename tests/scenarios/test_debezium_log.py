@@ -265,6 +265,7 @@ def test_incomplete_transaction_waits_with_all_later_ones(read, hostile):
     assert read(hostile[:4]) == []
 
 
+@pytest.mark.more
 def test_heartbeats_are_passed_over_in_any_topic(read, hostile):
     """As the connector lands them: with and without schema, by a prefix of one's own, in one topic
     with all others."""
@@ -589,6 +590,7 @@ def test_events_that_can_not_be_read(read, value, message):
     assert message in str(error.value)
 
 
+@pytest.mark.more
 def test_an_event_without_a_position(read):
     """As a line that was cut, where a landing of one's own lets it through (test_landing: ours)."""
     row = replace(change("c", "7", 1, 80000, after={"n": 1}), position=None, value=None)

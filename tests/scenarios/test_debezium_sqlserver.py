@@ -45,6 +45,7 @@ def logged(shop: Shop, columns: str) -> list[tuple[Any, ...]]:
     return [tuple(found) for found in shop.project.sql(query)]
 
 
+@pytest.mark.more
 def test_lsns_are_those_of_the_source(shop: Shop) -> None:
     database, connector = begin(shop, 1, 2)
     done = database.commit(updates(1), ["update", "t", row(2, "first"), row(3, "moved")])
@@ -62,6 +63,7 @@ def test_lsns_are_those_of_the_source(shop: Shop) -> None:
     assert shop.is_balanced()
 
 
+@pytest.mark.more
 def test_changes_of_a_key_that_go_back_keep_their_order(shop: Shop) -> None:
     """As of Debezium 3.4 they are sent in the order of their statements."""
     database, connector = begin(shop, 1)
@@ -100,6 +102,7 @@ def test_changes_of_a_key_that_go_back_keep_their_order(shop: Shop) -> None:
     ]
 
 
+@pytest.mark.more
 def test_without_metadata_the_last_transaction_waits(shop: Shop) -> None:
     database, connector = begin(shop, 1, 2, metadata=False)
     database.commit(updates(1))
@@ -114,6 +117,7 @@ def test_without_metadata_the_last_transaction_waits(shop: Shop) -> None:
     assert shop.is_balanced()
 
 
+@pytest.mark.more
 def test_an_end_waits_for_its_events(shop: Shop) -> None:
     database, connector = begin(shop, 1, 2)
     start = len(connector.sent)
@@ -129,6 +133,7 @@ def test_an_end_waits_for_its_events(shop: Shop) -> None:
     assert shop.is_balanced()
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("metadata", [True, pytest.param(False, marks=pytest.mark.more)])
 def test_what_lands_late_is_said(shop: Shop, metadata: bool) -> None:
     database, connector = begin(shop, 1, 2, 3, metadata=metadata)
@@ -146,6 +151,7 @@ def test_what_lands_late_is_said(shop: Shop, metadata: bool) -> None:
     assert shop.run([], "--vars", f"{{cdc_give_up_transactions: ['{name}']}}").success
 
 
+@pytest.mark.more
 def test_other_sources_and_later_snapshots_are_refused(shop: Shop) -> None:
     database, connector = begin(shop, 1)
     snapshot = len(connector.sent)
@@ -171,6 +177,7 @@ def test_other_sources_and_later_snapshots_are_refused(shop: Shop) -> None:
     assert shop.has(database)
 
 
+@pytest.mark.more
 def test_rows_of_the_snapshot_among_changes(shop: Shop) -> None:
     """The next run reads them again, behind what waits; they are in the log by then."""
     database, connector = begin(shop, 1, 2)
@@ -274,6 +281,7 @@ def test_events_that_servers_have_sent(shop: Shop) -> None:
 # --- random stories -------------------------------------------------------------------------------
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("seed", seeds(1, 40))
 def test_whatever_the_connector_goes_through(shop: Shop, seed: int) -> None:
     story = stories.clean(seed, 12, WAYS, metadata=seed % 2 == 0, kind=SqlServerConnector)
@@ -285,7 +293,7 @@ def statement(shop: Shop) -> Statement:
     return Statement(shop)
 
 
-@pytest.mark.parametrize("first", range(0, 300 if IS_ALL else 20, 20))
+@pytest.mark.parametrize("first", range(0, 300 if IS_ALL else 10, 10))
 def test_many_stories(statement: Statement, first: int) -> None:
-    seeds = range(40_000 + first, 40_000 + first + 20)
+    seeds = range(40_000 + first, 40_000 + first + 10)
     assert wrong_stories(statement, seeds, SqlServerConnector) == {}

@@ -60,7 +60,7 @@ def test_whatever_the_connector_goes_through(shop, seed):
     assert shop.is_balanced()
 
 
-@pytest.mark.parametrize("seed", seeds(3, 160))
+@pytest.mark.parametrize("seed", seeds(1, 160))
 def test_whatever_goes_wrong_is_said(shop, seed):
     """A lost or late event, LSNs that go back, another database: an error, or what waits."""
     fault, story = stories.faulty(seed)

@@ -210,6 +210,7 @@ def test_late_rows_are_never_passed_over(landed: Landed) -> None:
     assert not landed.run().success
 
 
+@pytest.mark.more
 def test_two_tasks_are_refused(landed: Landed) -> None:
     landed.start(QLIK)
     rows = [(KEYED, qlik(seq(1, 1), "I", 1)), (KEYLESS, qlik(seq(1, 1), "I", 1))]
@@ -231,6 +232,7 @@ def test_what_is_younger_than_settle_minutes_waits(landed: Landed) -> None:
     assert [row.operation for row in landed.records()] == ["INSERT", "COMMIT"]
 
 
+@pytest.mark.more
 def test_a_transaction_of_two_seconds_is_one(landed: Landed) -> None:
     """If its id goes on; an id that all rows have tells nothing."""
     rows = [(seq(n, n), "I", id, n, "a", 1.0) for n, id in ((1, "a"), (2, "b"), (3, "b"))]
@@ -246,6 +248,7 @@ def test_a_transaction_of_two_seconds_is_one(landed: Landed) -> None:
     assert [row.operation for row in landed.records()].count("COMMIT") == 3
 
 
+@pytest.mark.more
 def test_another_time_zone_is_refused_before_anything_is_written(landed: Landed) -> None:
     landed.start(QLIK)
     spark = landed.project.spark
@@ -258,6 +261,7 @@ def test_another_time_zone_is_refused_before_anything_is_written(landed: Landed)
     assert not spark.catalog.tableExists(f"{landed.project.schema}.shop_log")
 
 
+@pytest.mark.more
 def test_truncate_is_a_record(landed: Landed) -> None:
     landed.start(QLIK)
     rows = [qlik(seq(1, 1), "I", 1), qlik(seq(2, 2), "T", None, None), qlik(seq(2, 3), "I", 2)]
@@ -344,12 +348,14 @@ def test_files_give_the_true_rows(files: Landed) -> None:
     assert files.run().success
 
 
+@pytest.mark.more
 def test_keys_are_for_tables_without_images_before(files: Landed) -> None:
     files.start(DMS)
     result = files.run(bad([("B", seq(1, 1), 1, "a", 1.0), ("U", seq(1, 1), 1, "b", 1.0)]))
     assert "it is an image before an update, and keys has the table" in result.output
 
 
+@pytest.mark.more
 def test_a_deleted_row_tells_its_key_alone_where_the_source_does(files: Landed) -> None:
     files.start(DMS)
     inserted = ("I", seq(1, 1), 1, "a", 1.0)

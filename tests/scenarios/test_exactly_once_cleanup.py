@@ -54,6 +54,7 @@ def cleanup(make_project: Callable[..., Project]) -> Cleanup:
     return Cleanup(make_project)
 
 
+@pytest.mark.more
 def test_a_cleanup_that_dies_after_any_write_is_finished_by_the_next(cleanup: Cleanup) -> None:
     assert len(cleanup.steps.writes) >= 5  # low ends, view, two tables, lsn_time_mapping
     cleanup.check_faults("dies")

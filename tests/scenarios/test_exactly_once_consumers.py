@@ -103,6 +103,7 @@ def test_each_write_of_consumers_that_fails_or_loses_its_answer(consumers: Consu
     consumers.check_faults("answer is lost", "fails")
 
 
+@pytest.mark.more
 def test_a_move_that_comes_late(consumers: Consumers) -> None:
     """Another run has opened the bookmarks again meanwhile, further on, and written nothing yet."""
     consumers.go_to(len(consumers.steps.writes) - 1)

@@ -140,6 +140,7 @@ def records(shop: Shop) -> list[tuple[Any, ...]]:
     return [(r.operation, *(i and json.loads(i) for i in (r.b, r.a))) for r in found]
 
 
+@pytest.mark.more
 def test_what_the_log_holds(shop: Shop) -> None:
     assert run(shop, told(shop)).success
     assert records(shop) == [
@@ -156,6 +157,7 @@ PLACES = {
 }
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("connector", ["mysql", pytest.param("sqlserver", marks=pytest.mark.more)])
 def test_other_connectors(make_project: Callable[..., Project], spark: Any, connector: str) -> None:
     view = "ref('whole_events')"
@@ -186,6 +188,7 @@ def test_a_field_that_is_missing_is_named(shop: Shop, field: str) -> None:
     assert "transforms.unwrap.add.fields=op," in result.output
 
 
+@pytest.mark.more
 def test_tombstones_are_refused(shop: Shop) -> None:
     events = told(shop)
     result = run(shop, [*events, replace(events[-1], value=None)])
@@ -199,6 +202,7 @@ def with_schema(event: Event) -> Event:
     return replace(event, value=f'{{"schema":{schema},"payload":{event.value}}}')
 
 
+@pytest.mark.more
 def test_schemas_and_names_without_a_path(shop: Shop) -> None:
     """With schemas on, and `lsn` in place of `source.lsn`."""
     events = []
@@ -222,6 +226,7 @@ def test_a_number_that_a_parser_would_round_is_refused(shop: Shop, digits: str) 
     assert "a number has more digits than a double" in result.output
 
 
+@pytest.mark.more
 def test_what_is_not_flattened_stays(shop: Shop) -> None:
     """Messages keep their envelope; a row may have columns named as an envelope's parts."""
     database, connector = shop.begin(1)

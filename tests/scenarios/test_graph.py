@@ -83,6 +83,7 @@ def test_compiled_statements_give_what_the_run_appends(story: Story, windows: in
     story.check()
 
 
+@pytest.mark.more
 def test_no_body_writes(story: Story) -> None:
     """Neither in a run nor where models are only looked at."""
     story.land()
@@ -171,6 +172,7 @@ def test_a_node_does_its_own_work_alone(story: Story) -> None:
     assert "scan window" not in story.capture.run("--select", "lsn_time_mapping").output
 
 
+@pytest.mark.more
 def test_a_window_left_open_is_finished_first(story: Story) -> None:
     story.land_both()
     story.capture.run("--select", "+dbo_items_ct")

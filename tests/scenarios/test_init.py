@@ -378,6 +378,7 @@ def test_refusals(first: First, capsys: pytest.CaptureFixture[str]) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.more
 def test_a_death_in_the_middle(first: First) -> None:
     """Run again, it does what is missing; another text is never overwritten."""
     first.land(event(1, "c", {"id": 1}), end(2))

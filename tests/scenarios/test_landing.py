@@ -160,6 +160,7 @@ def test_a_sink_folder(landing: Landing) -> None:
     assert "1 hole in the offsets: pg.public.orders partition 1, offset 10: land what" in said
 
 
+@pytest.mark.more
 def test_two_runs_at_once(landing: Landing) -> None:
     """Each has looked before the other lands: one of them appends."""
     landing.sink(ORDERS, 0, 0, [value(0)])
@@ -236,6 +237,7 @@ def test_the_whole_way(make_project: Callable[..., Project], tmp_path: Path) -> 
     ]  # fmt: skip
 
 
+@pytest.mark.more
 def test_the_examples_of_the_reference(landing: Landing) -> None:
     """Of both macros; a landing of one's own, that lacks columns, is asked for them."""
     landing.project.write(
@@ -333,6 +335,7 @@ def test_what_is_wrong_with_files(landing: Landing) -> None:
     assert row.first > 10
 
 
+@pytest.mark.more
 def test_files_that_go_and_copies(landing: Landing) -> None:
     """A file that goes between look and landing is no loss; copies alone do not hold up others."""
     landing.sink(ORDERS, 0, 0, [value(0)])
@@ -355,6 +358,7 @@ def test_files_that_go_and_copies(landing: Landing) -> None:
     assert f"all events of 1 files landed before under other names: copy/{ORDERS}+0+0.json" in said
 
 
+@pytest.mark.more
 def test_offsets_that_come_again_or_late(landing: Landing) -> None:
     """Equal ones are left out, others refused; a lower name than what was read is late."""
     landing.sink(ORDERS, 0, 0, map(value, range(4)))
@@ -382,6 +386,7 @@ def test_offsets_that_come_again_or_late(landing: Landing) -> None:
     assert landing.places()[7:] == ["o0:9", "o0:10", "o0:11"]
 
 
+@pytest.mark.more
 def test_files_of_keys(landing: Landing) -> None:
     """A line of them belongs to the same line of the values."""
     landing.sink(ORDERS, 0, 0, map(value, range(2)))
@@ -403,6 +408,7 @@ def event_line(position: int, topic: str = ORDERS, **more: Any) -> str:
     return json.dumps(fields | more)
 
 
+@pytest.mark.more
 def test_lines_of_events(landing: Landing) -> None:
     """Positions are the lines' own; a file is new by its name, whatever name that is."""
     landing.write("b.jsonl", map(event_line, (1, 2)))
@@ -429,6 +435,7 @@ def test_lines_of_events(landing: Landing) -> None:
     assert "its files have several layouts: " in landing.refusal()
 
 
+@pytest.mark.more
 def test_records_and_parquet(landing: Landing) -> None:
     """Each row has its offset: in lines of records, and in Parquet files; some files a run."""
     landing.files(layout="kafka_records", files_per_run=1)
@@ -464,6 +471,7 @@ def test_records_and_parquet(landing: Landing) -> None:
     assert sorted(landing.places()) == ["i0:7", "o0:1", "o0:2"]
 
 
+@pytest.mark.more
 def test_a_table_of_a_stream(landing: Landing) -> None:
     """As Spark's Kafka source has it; partitions lag, rows come again, late and with holes."""
     schema = landing.project.schema

@@ -38,6 +38,7 @@ def ids(target: Capture, instance: CaptureInstance = ITEMS) -> list[int]:
     return sorted(row.values[0] for row in target.changes(instance))
 
 
+@pytest.mark.more
 def test_a_late_transaction_is_named_until_a_second_instance_has_it(
     make_project: Callable[..., Project],
 ) -> None:
@@ -68,6 +69,7 @@ def test_a_late_transaction_is_named_until_a_second_instance_has_it(
     assert "too late" not in target.run().output
 
 
+@pytest.mark.more
 def test_a_transaction_that_grows_is_named(make_project: Callable[..., Project]) -> None:
     """A record that lands behind the COMMIT of its transaction; of another table it is no loss."""
     target, writer = capture(make_project)
@@ -99,6 +101,7 @@ def test_a_late_truncate_is_named(make_project: Callable[..., Project]) -> None:
     refused(target, "1 transaction of dbo.items", truncate.lsn)
 
 
+@pytest.mark.more
 def test_below_the_low_end_nothing_is_late(make_project: Callable[..., Project]) -> None:
     """An instance that begins later has lost nothing, and a cleanup forgets what it removes."""
     target, writer = capture(make_project)
@@ -135,6 +138,7 @@ def test_any_order_of_landing(make_project: Callable[..., Project], seed: int) -
         assert ids(target) == sorted(seen)
 
 
+@pytest.mark.more
 def test_the_choice_is_checked(make_project: Callable[..., Project]) -> None:
     target, writer = capture(make_project)
     target.land(writer.insert("items", id=1, name="n"))

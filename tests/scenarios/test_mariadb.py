@@ -127,6 +127,7 @@ def test_the_history_of_ddl(incremental: Project) -> None:
     ]
 
 
+@pytest.mark.more
 def test_without_metadata_the_same_change_tables(
     make_project: Callable[..., Project],
     incremental: Project,

@@ -220,6 +220,7 @@ def test_files_have_statistics_of_start_lsn_alone(shapes: tuple[Capture, Log]) -
             assert list(found[part]) == ["__$start_lsn"], found
 
 
+@pytest.mark.more
 def test_metadata_of_odd_names(shapes: tuple[Capture, Log]) -> None:
     target, _ = shapes
     for table, names in {

@@ -100,6 +100,7 @@ def test_an_empty_run_makes_the_table_anew(capturing: Capture, how: str) -> None
         assert ids(capturing, "feed") == ids(capturing, "items") == [1, 2]
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("is_written", [pytest.param(False, marks=pytest.mark.more), True])
 def test_an_empty_run_behind_a_failed_one(capturing: Capture, is_written: bool) -> None:
     """Its write of no rows is not taken for the failed run's, nor does it hide that one."""
@@ -121,6 +122,7 @@ def test_an_empty_run_behind_a_failed_one(capturing: Capture, is_written: bool) 
     assert ids(capturing, "feed") == [1, 2, 3]
 
 
+@pytest.mark.more
 def test_a_loss_is_accepted_for_one_beginning(capturing: Capture) -> None:
     """Also where the consumer began anew and died before its bookmark told so."""
     writer, project = Writer(), capturing.project
@@ -146,6 +148,7 @@ def test_a_loss_is_accepted_for_one_beginning(capturing: Capture) -> None:
 SECOND = CaptureInstance("dbo", "items", "dbo_items_2", ITEMS.columns, ("id",))
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     "how",
     [
@@ -188,6 +191,7 @@ def test_a_hand_over_tells_of_a_loss(capturing: Capture, how: str) -> None:
         assert "CDC 313: items has consumed up to" in message and "reset_consumer" in message
 
 
+@pytest.mark.more
 def test_a_consumer_of_an_instance_that_ended(capturing: Capture) -> None:
     """It gets nothing more, and each run says so."""
     writer, project = Writer(), capturing.project

@@ -55,6 +55,7 @@ def take_lines_out(capturing: Capture) -> None:
     (capturing.project.folder / "models/lines.yml").unlink()
 
 
+@pytest.mark.more
 def test_an_instance_whose_model_comes_back(make_project: Callable[..., Project]) -> None:
     """It ended when a run had no model of it, and would stand still for good: that is an error."""
     capturing, writer = Capture(make_project, [ITEMS], vars=PLAIN), Writer()
@@ -184,6 +185,7 @@ def test_a_cleanup_before_a_tracked_table_is_published(
     assert [row[-1] for row in tracking.asked(lines, 1)] == [1]
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     "how", ["dead, then cleanup", pytest.param("view lost", marks=pytest.mark.more)]
 )
@@ -211,6 +213,7 @@ def test_a_window_that_is_partly_published(make_project: Callable[..., Project],
     assert ids(capturing, "dbo_items_ct")[-1:] == [3]
 
 
+@pytest.mark.more
 def test_a_line_break_or_half_a_character(make_project: Callable[..., Project]) -> None:
     """They are bad records, not transactions whose changes nobody finds, or question marks."""
     columns = (("id", "int"), ("day", "date"), ("name", "string"))

@@ -73,6 +73,7 @@ def test_a_change_table_that_is_gone(capturing: Capture) -> None:
     assert ids(capturing, "dbo_items_ct") == [2]
 
 
+@pytest.mark.more
 def test_disable_table_that_dies_and_the_table_again(capturing: Capture) -> None:
     """What the view still tells of the instance before is not that of the new one."""
     with dying_at(lambda sql: "delete from" in sql and "change_tables" in sql):
@@ -113,6 +114,7 @@ def test_a_log_that_is_gone(capturing: Capture) -> None:
     capturing.project.ok("run", vars=vars)
 
 
+@pytest.mark.more
 def test_a_log_that_lost_what_was_not_captured(capturing: Capture) -> None:
     """Nothing tells what was between the last captured commit and the first that is left."""
     writer: Writer = capturing.writer  # type: ignore[attr-defined]
@@ -143,6 +145,7 @@ def test_a_log_that_lost_what_was_not_captured(capturing: Capture) -> None:
     refused(capturing, "CDC 22859: the log begins at no record any more")
 
 
+@pytest.mark.more
 def test_images_that_were_partial(make_project: Callable[..., Project]) -> None:
     """Their rows would be read as whole: NULL for what was not told."""
     partial = replace(ITEMS, before_image="partial")
@@ -210,6 +213,7 @@ def test_a_feed_that_is_renamed_and_keeps_its_table(capturing: Capture) -> None:
     assert ids(capturing, "feed") == [1, 2]
 
 
+@pytest.mark.more
 def test_a_truncate_that_is_not_published(capturing: Capture) -> None:
     """Whoever starts over meanwhile would have the rows of before for good."""
     writer: Writer = capturing.writer  # type: ignore[attr-defined]
@@ -235,6 +239,7 @@ def test_a_truncate_that_is_not_published(capturing: Capture) -> None:
     assert ids(capturing, "items") == [7]
 
 
+@pytest.mark.more
 def test_a_table_in_another_letter_case(capturing: Capture) -> None:
     odd = replace(LINES, source_name="Lines")
     capturing.project.write("models/lines.yml", instance_yaml([odd]))

@@ -60,6 +60,7 @@ def test_the_type_of_a_key_is_edited(make_project: Callable[..., Project]) -> No
     assert tracking.sql("select count(*) from {schema}.change_tracking_dbo_prices")[0][0] == 1
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("died", ["drop table", "delete from"])
 def test_a_disable_that_dies_is_taken_up_again(
     make_project: Callable[..., Project], died: str
@@ -92,6 +93,7 @@ def test_a_disable_that_dies_is_taken_up_again(
     assert [row.id for row in rows] == [2 if died == "delete from" else 3]
 
 
+@pytest.mark.more
 def test_names_are_those_of_the_log(make_project: Callable[..., Project]) -> None:
     """A table or column that the log spells otherwise would never have a change."""
     columns = (("id", "int"), ("Name", "string"))

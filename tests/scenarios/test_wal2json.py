@@ -419,6 +419,7 @@ class TestWhatIsRefused:
 # --- batches --------------------------------------------------------------------------------------
 
 
+@pytest.mark.more
 def test_batches_that_end_inside_transactions(slot):
     """What is cut off waits; copies of what the log has leave nothing; nothing new is no run."""
     slot.start()
@@ -455,6 +456,7 @@ def test_batches_that_end_inside_transactions(slot):
     assert "began anew: the last one is 3, and the log has read up to" in slot.run().output
 
 
+@pytest.mark.more
 def test_of_two_runs_at_once_one_appends(slot):
     slot.start()
     assert slot.run(*GOOD).success
@@ -488,6 +490,7 @@ def test_what_lands_at_or_below_the_end(slot):
     assert "CDC 22859: 1 lines landed at or below position 16" in found.output
 
 
+@pytest.mark.more
 def test_a_transaction_whose_end_never_comes_is_given_up(slot):
     slot.start()
     assert slot.run(*GOOD, *NEXT[:2]).success
@@ -607,6 +610,7 @@ def test_values_are_exact(slot):
             assert re.search(rf"\b{name}\b.*{re.escape(data_type)}", printed), name
 
 
+@pytest.mark.more
 def test_types_where_the_lines_have_none(make_project, spark):
     """include-types=false: bytes are hexadecimal digits, and the model says so."""
     arguments = ", types={'public.v': {'bytes': 'binary(hex)'}}"

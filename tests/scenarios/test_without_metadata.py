@@ -72,6 +72,7 @@ def test_a_real_log_gives_the_same_change_tables(make_project: Callable[..., Pro
     assert waiting.reason == "no later transaction has landed, which tells where this one ended"
 
 
+@pytest.mark.more
 def test_the_last_transaction_waits_and_a_message_ends_it(shop: Shop) -> None:
     database, connector = begin(shop, 1, 2)
     connector.snapshot()
@@ -89,6 +90,7 @@ def test_the_last_transaction_waits_and_a_message_ends_it(shop: Shop) -> None:
     assert not shop.project.sql("select * from {schema}.waiting_transactions")
 
 
+@pytest.mark.more
 def test_long_transactions_over_short_ones(shop: Shop) -> None:
     """The long one's events are below commits that the log has by then."""
     database, connector = begin(shop, 1, 2)
@@ -106,6 +108,7 @@ def test_long_transactions_over_short_ones(shop: Shop) -> None:
     assert shop.is_balanced()
 
 
+@pytest.mark.more
 def test_events_that_land_again(shop: Shop) -> None:
     database, connector = begin(shop, 1, 2, 3)
     connector.snapshot()
@@ -122,6 +125,7 @@ def test_events_that_land_again(shop: Shop) -> None:
     assert shop.is_balanced()
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("is_whole", [True, False])
 def test_what_lands_behind_a_later_transaction_is_said(shop: Shop, is_whole: bool) -> None:
     database, connector = begin(shop, 1, 2, 3)
@@ -141,6 +145,7 @@ def test_what_lands_behind_a_later_transaction_is_said(shop: Shop, is_whole: boo
     assert shop.run([], "--vars", f"{{cdc_give_up_transactions: ['{xid}']}}").success
 
 
+@pytest.mark.more
 def test_equal_rows_of_a_table_without_a_key(shop: Shop) -> None:
     """They have one place and one content; a copy has the text, or comes again behind others."""
     database, connector = begin(shop, 1)
@@ -154,6 +159,7 @@ def test_equal_rows_of_a_table_without_a_key(shop: Shop) -> None:
     assert shop.is_balanced()
 
 
+@pytest.mark.more
 def test_an_equal_row_that_was_sent_later_may_be_a_copy(shop: Shop) -> None:
     database, connector = begin(shop, 1)
     connector.snapshot()
@@ -166,6 +172,7 @@ def test_an_equal_row_that_was_sent_later_may_be_a_copy(shop: Shop) -> None:
     assert "public.bag, which has no key" in result.output
 
 
+@pytest.mark.more
 def test_metadata_that_is_turned_on(shop: Shop) -> None:
     database, connector = begin(shop, 1, 2, 3)
     connector.snapshot()
@@ -186,6 +193,7 @@ def test_metadata_that_is_turned_on(shop: Shop) -> None:
     assert shop.is_balanced()
 
 
+@pytest.mark.more
 def test_versions_that_tell_no_sequence_are_refused(shop: Shop) -> None:
     database, connector = begin(shop, 1)
     connector.snapshot()
@@ -200,6 +208,7 @@ def test_versions_that_tell_no_sequence_are_refused(shop: Shop) -> None:
 # --- random stories -------------------------------------------------------------------------------
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("seed", seeds(1, 30))
 def test_whatever_the_connector_goes_through(shop: Shop, seed: int) -> None:
     story, rng = stories.clean(seed, 12, metadata=False), random.Random(seed)
@@ -223,10 +232,10 @@ def statement(shop: Shop) -> Statement:
     return Statement(shop, is_run=True)
 
 
-@pytest.mark.parametrize("first", range(0, 300 if IS_ALL else 40, 40))
+@pytest.mark.parametrize("first", range(0, 300 if IS_ALL else 20, 20))
 def test_many_stories(statement: Statement, first: int) -> None:
     found = {}
-    for seed in range(first, first + 40):
+    for seed in range(first, first + 20):
         clean = stories.clean(20_000 + seed, 3, WITHOUT_SNAPSHOTS, metadata=False)
         fault, faulty = stories.faulty(20_000 + seed, WITHOUT_SNAPSHOTS, metadata=False)
         found[seed, "clean"] = wrong(statement, clean, is_clean=True)
