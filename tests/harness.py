@@ -46,7 +46,9 @@ SPARK_CONF = {
     "spark.databricks.delta.snapshotPartitions": "1",
 }
 # Thousands of small statements: their code needs room, and a heap that need not grow.
-JAVA_OPTIONS = "-XX:ReservedCodeCacheSize=400m -XX:+UseParallelGC -Xms2g -Xmn1g -XX:MetaspaceSize=400m"
+JAVA_OPTIONS = (
+    "-XX:ReservedCodeCacheSize=400m -XX:MetaspaceSize=400m -XX:+UseParallelGC -Xms2g -Xmn1g"
+)
 # The same answers without Spark's compiler and its second planning: a run of small statements takes
 # two thirds of the time.
 INTERPRETED = {

@@ -44,7 +44,6 @@ def published(shop: Capture) -> str:
     return shop.sql("select max(high_end) from {schema}.validity_intervals")[0][0]
 
 
-@pytest.mark.more
 def test_before_the_first_publication(shop: Capture) -> None:
     for command in (["compile"], ["docs", "generate"], ["run", "--empty"], ["compile"]):
         shop.project.ok(*command)
