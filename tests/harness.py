@@ -27,7 +27,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 PACKAGE = Path(os.environ.get("DBT_CDC_PACKAGE") or Path(__file__).parents[1])
 SPARK_CONF = {
     "spark.master": "local[2]",
-    "spark.driver.memory": "3g",
+    "spark.driver.memory": "4g",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.ui.retainedJobs": "10",
@@ -47,7 +47,7 @@ SPARK_CONF = {
 }
 # Thousands of small statements: their code needs room, and a heap that need not grow.
 JAVA_OPTIONS = (
-    "-XX:ReservedCodeCacheSize=400m -XX:MetaspaceSize=400m -XX:+UseParallelGC -Xms2g -Xmn1g"
+    "-XX:ReservedCodeCacheSize=400m -XX:MetaspaceSize=400m -XX:+UseParallelGC -Xms4g -Xmn2g"
 )
 # The same answers without Spark's compiler and its second planning: a run of small statements takes
 # two thirds of the time.

@@ -60,6 +60,7 @@ def ddl_of(shop: Shop) -> list[tuple[Any, ...]]:
     ]
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("metadata", [True, pytest.param(False, marks=pytest.mark.more)])
 def test_schema_changes_and_truncates(shop: Shop, metadata: bool) -> None:
     database, connector = begin(shop, 1, 2, metadata=metadata)

@@ -282,6 +282,7 @@ def held(make_project: Callable[..., Project]) -> tuple[Capture, Writer]:
     return capturing, writer
 
 
+@pytest.mark.more
 def test_an_update_that_is_taken_back_is_not_written(held: tuple[Capture, Writer]) -> None:
     capturing, writer = held
     one, two = {"id": 1, "name": "one"}, {"id": 1, "name": "two"}

@@ -171,6 +171,7 @@ def test_equal_rows_of_a_snapshot(shop):
 # --- events that come again, late, or from elsewhere ----------------------------------------------
 
 
+@pytest.mark.more
 def test_what_comes_again_is_a_copy(shop):
     """Whole transactions, a part of one, one with a restart; and rows of the snapshot."""
     database, connector = shop.begin(1, 2, 3, 4)
@@ -209,6 +210,7 @@ def test_an_end_that_lands_late(shop):
     assert shop.has(database)
 
 
+@pytest.mark.more
 def test_a_transaction_that_lands_late(shop):
     """Nothing of it has landed when a later one is in the log."""
     database, connector = shop.begin(1, 2, 3)

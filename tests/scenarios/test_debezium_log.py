@@ -496,6 +496,7 @@ MIXED = """models:
     columns: """
 
 
+@pytest.mark.more
 def test_values_by_schema(make_project, spark):
     """The events' own schemas decide, also where they change inside a window or are not there."""
     columns = [{"name": name, "data_type": kind} for name, (kind, _, _) in BY_SCHEMA.items()]

@@ -38,6 +38,7 @@ def seeds(quick: int, all_of_them: int) -> list[object]:
     return [*range(quick), *more]
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("seed", seeds(1, 40))
 def test_whatever_the_connector_goes_through(shop, seed):
     """Restarts, events that come again, topics that lag, batches cut anywhere: always the truth."""
@@ -60,7 +61,8 @@ def test_whatever_the_connector_goes_through(shop, seed):
     assert shop.is_balanced()
 
 
-@pytest.mark.parametrize("seed", seeds(1, 160))
+@pytest.mark.more
+@pytest.mark.parametrize("seed", seeds(3, 160))
 def test_whatever_goes_wrong_is_said(shop, seed):
     """A lost or late event, LSNs that go back, another database: an error, or what waits."""
     fault, story = stories.faulty(seed)

@@ -196,6 +196,7 @@ def test_a_row_that_is_none_stops_the_log(landed: Landed, rows: Any, says: str) 
     assert not landed.project.spark.catalog.tableExists(f"{landed.project.schema}.shop_log")
 
 
+@pytest.mark.more
 def test_late_rows_are_never_passed_over(landed: Landed) -> None:
     landed.start(QLIK)
     assert landed.run(bad([qlik(seq(1, 1), "I", 1), qlik(seq(5, 3), "I", 2)])).success

@@ -161,7 +161,9 @@ def records(values: list[str], table: str) -> list[list[LogRecord]]:
     return logs
 
 
-@pytest.mark.parametrize("is_ansi", [False, True], ids=["", "ansi"])
+@pytest.mark.parametrize(
+    "is_ansi", [pytest.param(False, marks=pytest.mark.more), True], ids=["", "ansi"]
+)
 @pytest.mark.parametrize("source_type", CASES)
 def test_every_encoded_value(
     statements: tuple[Capture, dict[str, str]], source_type: str, is_ansi: bool

@@ -163,7 +163,9 @@ def found(
     return [sorted(by_lsn.get(log[0].lsn, []), key=lambda row: row.order) for log in logs]
 
 
-@pytest.mark.parametrize("is_ansi", [False, True], ids=["", "ansi"])
+@pytest.mark.parametrize(
+    "is_ansi", [pytest.param(False, marks=pytest.mark.more), True], ids=["", "ansi"]
+)
 @pytest.mark.parametrize("data_type", TYPES)
 def test_every_spelling(
     statements: tuple[Capture, dict[str, str]], data_type: str, is_ansi: bool
