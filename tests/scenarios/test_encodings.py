@@ -202,6 +202,7 @@ def test_every_encoded_value(
         assert read >= 3
 
 
+@pytest.mark.more
 def test_numbers_that_stay_numbers_and_times_without_a_zone(
     make_project: Callable[..., Project],
 ) -> None:

@@ -118,6 +118,7 @@ def test_every_write_of_a_run_that_tracks(tracked: Tracked, kind: str) -> None:
     tracked.check_each_fault(kind)
 
 
+@pytest.mark.more
 def test_a_cleanup_that_dies_after_any_write(cleanup: Tracked) -> None:
     """Readers of what it makes invalid get an error before any row goes."""
     assert len(cleanup.steps.end["change_tracking_dbo_items"]) == 3

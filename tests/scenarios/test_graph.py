@@ -186,6 +186,7 @@ def test_a_window_left_open_is_finished_first(story: Story) -> None:
     story.check()
 
 
+@pytest.mark.more
 def test_a_failing_data_test_holds_the_publication_back(story: Story) -> None:
     """In dbt build: write, audit, publish. The next build takes the window up."""
     story.land_both()

@@ -343,6 +343,7 @@ def test_a_canonical_log_is_asked_as_events_are(
     assert found == [(1, "x"), (2, "y")]
 
 
+@pytest.mark.more
 def test_refusals(first: First, capsys: pytest.CaptureFixture[str]) -> None:
     """Each is one line, and nothing is written."""
     first.land(

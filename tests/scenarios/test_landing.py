@@ -198,6 +198,7 @@ def test_two_runs_at_once(landing: Landing) -> None:
     assert len(landing.rows()) == 4
 
 
+@pytest.mark.more
 def test_the_whole_way(make_project: Callable[..., Project], tmp_path: Path) -> None:
     """Topics of a sink, landed and captured, give the rows of the same events landed by position;
     columns that an older landing lacks are asked for."""

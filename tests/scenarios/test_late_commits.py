@@ -91,6 +91,7 @@ def test_a_transaction_that_grows_is_named(make_project: Callable[..., Project])
     assert ids(target) == []
 
 
+@pytest.mark.more
 def test_a_late_truncate_is_named(make_project: Callable[..., Project]) -> None:
     target, writer = capture(make_project)
     first = writer.insert("items", id=1, name="n")

@@ -161,6 +161,7 @@ def captured(capture: Capture) -> dict[str, int]:
     return {row.capture_instance: row.row_count for row in rows}
 
 
+@pytest.mark.more
 def test_rows_are_counted_of_the_window_alone(make_project: Callable[..., Project]) -> None:
     """An INSERT of no rows leaves no commit, so the table's last one may tell of another window."""
     capture = Capture(make_project, [ITEMS, NOTES], vars={"cdc_persistent_functions": False})
@@ -247,6 +248,7 @@ def test_a_commit_not_captured_for_long_is_lag(watched: Capture) -> None:
     assert watched.project.ok("build", "--exclude", *others)
 
 
+@pytest.mark.more
 def test_what_watches_the_state_holds_no_publication_back(watched: Capture) -> None:
     """A late log turns the build red, and what the build has captured is published all the same."""
     watched.land(
@@ -290,6 +292,7 @@ def test_gaps_and_ties_are_reported(watched: Capture) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.more
 def test_rows_beyond_their_retention_are_reported(watched: Capture) -> None:
     watched.land(transaction(131, "notes", 5, minutes=200))
     arguments = ["change_job", "--args", "{job_type: cleanup, retention: 1}"]
@@ -301,6 +304,7 @@ def test_rows_beyond_their_retention_are_reported(watched: Capture) -> None:
     assert failed(watched, "within_retention") == set()
 
 
+@pytest.mark.more
 def test_errors_of_32_sessions_stay(watched: Capture) -> None:
     """However old they are; others go with all that is kept for cdc_monitoring_days."""
     watched.sql(
@@ -313,6 +317,7 @@ def test_errors_of_32_sessions_stay(watched: Capture) -> None:
     assert kept == list(range(12, 44))
 
 
+@pytest.mark.more
 def test_a_data_test_of_a_change_table_on_another_model(watched: Capture) -> None:
     watched.project.write(
         "models/log.yml",
@@ -322,6 +327,7 @@ def test_a_data_test_of_a_change_table_on_another_model(watched: Capture) -> Non
     (watched.project.folder / "models" / "log.yml").unlink()
 
 
+@pytest.mark.more
 def test_the_last_scan_failed(watched: Capture) -> None:
     watched.land(transaction(141, "items", "x", minutes=201))
     watched.project.dbt("run")

@@ -75,6 +75,7 @@ def named(make_project: Callable[..., Project]) -> Capture:
     return capture
 
 
+@pytest.mark.more
 def test_they_are_captured_and_asked(named: Capture) -> None:
     found = named.sql("select capture_instance, source_name from {schema}.change_tables")
     assert dict(found) == NAMES

@@ -11,7 +11,7 @@ import pytest
 from asking import rows
 from capturing import Capture, plain_values
 from consuming import valid_at
-from harness import Project
+from harness import IS_ALL, Project
 from pyspark.sql import Row
 from reference.apply import State, apply_net, differences
 from reference.capture import capture
@@ -21,7 +21,7 @@ from reference.query import NET_OPTIONS, NetRow, get_net_changes
 
 pytestmark = pytest.mark.slow
 
-TABLES = 60
+TABLES, PARTS = 60, 5 if IS_ALL else 2
 LAST = "0x" + "F" * 20
 SELECT = "select * from {{ dbt_cdc.new_changes('dbo_places') }}"
 MODELS = {
@@ -36,15 +36,15 @@ MODELS = {
 def followed(
     request: pytest.FixtureRequest, make_project: Callable[..., Project]
 ) -> tuple[Capture, PermutedLog, str]:
-    """Many small tables in one, consumed in five runs. Images that may be partial tell of a NULL
+    """Many small tables in one, consumed in a few runs. Images that may be partial tell of a NULL
     nothing: there are none then."""
     mode = request.param
     values = ("a", "b", None) if mode == "complete" else ("a", "b", "c")
     log = make_permuted_log(11, TABLES, 8, is_empty=True, values=values)
     target = Capture(make_project, [PLACES], models=MODELS, before_image=mode)
     done = ""
-    for part in (1, 2, 3, 4, 5):
-        border = LAST if part == 5 else log.records[len(log.records) * part // 5].lsn
+    for part in range(1, PARTS + 1):
+        border = LAST if part == PARTS else log.records[len(log.records) * part // PARTS].lsn
         target.land(record for record in log.records if done < record.lsn <= border)
         done = border
         target.run()
