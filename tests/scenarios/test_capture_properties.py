@@ -35,7 +35,7 @@ from reference.strategies import TABLES, HostileLog, Injected, make_log, spoil
 
 pytestmark = pytest.mark.slow  # the runs of the fixture `captured`
 
-NUMBERS, MOST_STEPS, BATCHES = range(300 if IS_ALL else 40), 100, 2
+NUMBERS, MOST_STEPS, BATCHES = range(300 if IS_ALL else 30), 100, 2
 WINDOWS = 100  # of each instance
 MARGIN = 30  # change rows on both sides of a window that the reference looks at in vain
 FOLLOWED = {"dbo_items": "replica", "dbo_p_pairs": "history"}  # instance -> its consumer

@@ -309,6 +309,7 @@ def files(make_project: Callable[..., Project]) -> Landed:
     return Landed(make_project(models=models, vars={"cdc_log_model": "shop_log"}))
 
 
+@pytest.mark.more
 def test_files_give_the_true_rows(files: Landed) -> None:
     """A full load, then changes in two runs; no update of the key, which files do not tell."""
     database = shop(7, 20)

@@ -11,7 +11,7 @@ from datetime import timedelta
 import pytest
 from capturing import Capture
 from consuming import valid_at
-from harness import Project
+from harness import IS_ALL, Project
 from reference.capture import CaptureInstance, capture
 from reference.log import LogRecord, int_to_lsn
 from reference.permuted import START
@@ -95,8 +95,8 @@ def test_consumers_hold_the_source(make_project: Callable[..., Project]) -> None
     behind a cleanup, so that the log alone tells the values."""
     source, target = Source(5), Capture(make_project, [DOCS], models=MODELS)
     cleaned_lsn = None
-    for transactions in (40, 1, 30):
-        if transactions == 30:
+    for transactions in (40, 1, 30) if IS_ALL else (30, 20):
+        if source.records and transactions != 1:
             cleaned_lsn = source.records[-1].lsn
             target.sql("delete from {schema}.dbo_docs_ct")
         landed = [record for _ in range(transactions) for record in source.transaction()]

@@ -101,6 +101,7 @@ def as_state(content: Rows) -> State:
     return state
 
 
+@pytest.mark.more
 def test_rows_of_the_change_table_stay_in_the_order_of_the_log(
     followed: tuple[Capture, PermutedLog, str],
 ) -> None:

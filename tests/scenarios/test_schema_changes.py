@@ -308,6 +308,7 @@ def widened(instance: CaptureInstance) -> CaptureInstance:
     return replace(instance, columns=columns)
 
 
+@pytest.mark.more
 def test_g22_both_instances_see_later_changes(story: Story) -> None:
     start, found = story.seen["starts"]
     old, new = (story.seen["two"][i.capture_instance] for i in (OLD, NEW))
@@ -316,6 +317,7 @@ def test_g22_both_instances_see_later_changes(story: Story) -> None:
     assert found["dbo_orders_v2"][0] == int_to_lsn(lsn_to_int(start) + 1)
 
 
+@pytest.mark.more
 def test_g23_types_follow_the_source(story: Story) -> None:
     found = story.seen["types"]
     assert found["dbo_orders"] == dict(widened(OLD).columns)
@@ -323,6 +325,7 @@ def test_g23_types_follow_the_source(story: Story) -> None:
     assert Decimal("12345678901.1234") in [row.amount for row in story.seen["asked"]]
 
 
+@pytest.mark.more
 def test_g23_the_history_of_each_instance(story: Story) -> None:
     """The second instance has the DDL from before it, too; a rolled back one is nobody's."""
     changes = schema_changes(story.log.records, OLD)[:4]
@@ -333,6 +336,7 @@ def test_g23_the_history_of_each_instance(story: Story) -> None:
     assert story.seen["history"] == {"dbo_orders": wanted, "dbo_orders_v2": wanted}
 
 
+@pytest.mark.more
 def test_a_column_without_ddl_is_reported_once(story: Story) -> None:
     columns = f"'lang' since LSN {story.seen['lang']}"
     line = f"table dbo.notes has columns that no instance captures: {columns};"
@@ -383,6 +387,7 @@ def test_a_table_that_nobody_captures_is_reported_once(story: Story) -> None:
     assert "dbo.renamed" not in story.seen["truncated_run"]
 
 
+@pytest.mark.more
 def test_a_truncated_table_starts_anew(story: Story) -> None:
     log, found = story.log, story.seen["truncated"]
     first = log.records[0].lsn
@@ -516,6 +521,7 @@ def test_roles_are_granted_before_anything_is_published(
     assert sent("revoke select on %change_tables from readers") == 1
 
 
+@pytest.mark.more
 def test_a_third_instance_takes_over(story: Story) -> None:
     """G28: the second one ends where the third begins, and no row is lost or doubled."""
     found, log = ends(story.target), story.log
@@ -532,6 +538,7 @@ def test_a_third_instance_takes_over(story: Story) -> None:
     assert "from dbo_orders_v2 to dbo_orders_v3: " + story.seen["retyped"] in asked.output
 
 
+@pytest.mark.more
 def test_changes_across_the_hand_over(story: Story) -> None:
     target, (low, _) = story.target, ends(story.target)["dbo_orders_v2"]
     _, high = ends(story.target)["dbo_orders_v3"]
@@ -552,6 +559,7 @@ def test_changes_across_the_hand_over(story: Story) -> None:
     assert {row["__$update_mask"] for row in whole if row["__$operation"] == 4} == {"0x04"}
 
 
+@pytest.mark.more
 def test_a_dropped_table_is_marked(story: Story) -> None:
     rows = story.target.sql(
         "select capture_instance, has_drop_pending from {schema}.change_tables"
@@ -591,6 +599,7 @@ def test_help_and_columns(story: Story) -> None:
     ]
 
 
+@pytest.mark.more
 def test_g20_enable_table_refuses_what_is_there(story: Story) -> None:
     """By what is entered, and by the log; all other refusals: tests/rules/test_enable_table.py."""
     for text, given in {

@@ -520,7 +520,7 @@ def test_duplicates(plain: Capture) -> None:
     assert high_end(plain) == end
 
 
-@pytest.mark.parametrize("zone", ["Europe/Berlin", "+01:00"])
+@pytest.mark.parametrize("zone", [pytest.param("Europe/Berlin", marks=pytest.mark.more), "+01:00"])
 def test_session_time_zone_must_be_utc(plain: Capture, zone: str) -> None:
     plain.clear()
     log = Log()

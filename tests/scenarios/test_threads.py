@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from consuming import CONSUMERS, consumed, expected
-from harness import Project
+from harness import IS_ALL, Project
 from reference.log import int_to_lsn
 from statements import dying_at
 from steps import PLAIN
@@ -29,6 +29,7 @@ def check(story: Story) -> None:
     assert consumed("now", rows) == expected("now", story, story.published())
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("threads", [2, pytest.param(8, marks=pytest.mark.more)])
 def test_a_first_run(make_project: Callable[..., Project], threads: int) -> None:
     """In a project that has installed the package, and nothing else; a query of an instance whose
@@ -79,7 +80,7 @@ def test_a_first_run_that_died_while_it_made_tables(make_project: Callable[..., 
 def test_a_story(make_project: Callable[..., Project]) -> None:
     """Window by window."""
     story = Story(make_project, vars=PLAIN, models=MODELS, threads=4)
-    for _ in range(4):
+    for _ in range(4 if IS_ALL else 2):
         story.land_both()
         story.capture.run()
         check(story)

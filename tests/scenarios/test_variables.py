@@ -17,6 +17,7 @@ def story(make_project: Callable[..., Project]) -> Story:
     return Story(make_project, vars=PLAIN)
 
 
+@pytest.mark.more
 def test_cdc_monitoring_days(story: Story) -> None:
     """How long cleanup keeps sessions and errors, but for those of the last 32 sessions."""
     if not story.windows:
