@@ -467,6 +467,7 @@ def test_of_two_runs_at_once_one_appends(slot):
     assert [r[0] for r in slot.log() if r[1] == "COMMIT"] == ["7", "8", "9"]
 
 
+@pytest.mark.more
 def test_what_lands_at_or_below_the_end(slot):
     """A transaction that the log lacks, a copy that differs, positions that were read beyond."""
     slot.start()

@@ -50,6 +50,7 @@ def without_metadata(events: list[Event]) -> list[Event]:
     return left
 
 
+@pytest.mark.more
 def test_a_real_log_gives_the_same_change_tables(make_project: Callable[..., Project]) -> None:
     """All but the last transaction, which no later event ends; batches end inside transactions."""
     truth = Truth(DATA / "postgres")
