@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from harness import IS_ALL, Project
+from harness import Project
 from pyspark.sql import SparkSession
 from reference import stories
 from reference.debezium import Event
@@ -326,7 +326,8 @@ def statement(shop: Shop) -> Statement:
     return Statement(shop)
 
 
-@pytest.mark.parametrize("first", range(0, 300 if IS_ALL else 10, 10))
+@pytest.mark.more
+@pytest.mark.parametrize("first", range(0, 300, 10))
 def test_many_stories(statement: Statement, first: int) -> None:
     seeds = range(30_000 + first, 30_000 + first + 10)
     assert wrong_stories(statement, seeds, BinlogConnector) == {}

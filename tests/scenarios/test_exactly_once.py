@@ -101,6 +101,7 @@ def test_overtaken_between_two_writes(later: Later) -> None:
         assert later.contents() == steps.end, (number, part)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("times", [1, pytest.param(5, marks=pytest.mark.soak)])
 def test_really_at_the_same_time(later: Later, times: int) -> None:
     """One of them may fail where Delta finds a conflict, in one line; the next run is right."""

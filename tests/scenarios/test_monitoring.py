@@ -233,10 +233,12 @@ def failed(capture: Capture, *names: str) -> set[str]:
     return found
 
 
+@pytest.mark.more
 def test_a_healthy_project_passes_all_data_tests(watched: Capture) -> None:
     assert failed(watched) == set()
 
 
+@pytest.mark.more
 def test_a_commit_not_captured_for_long_is_lag(watched: Capture) -> None:
     watched.land(transaction(121, "items", 3, minutes=61))
     late = {"capture_lag items", "capture_lag notes"}

@@ -514,6 +514,7 @@ def test_two_sessions_ask_at_once(story: Capture, bounds: tuple[str, str]) -> No
     assert found[0] == sorted(map(repr, story.sql(queries[0])))
 
 
+@pytest.mark.more
 def test_when_the_low_end_was_raised(story: Capture, mapping: list[MappingRow]) -> None:
     """As cleanup raises it: by LSN and by time, macros and functions refuse what is below."""
     mark = mapping[20]

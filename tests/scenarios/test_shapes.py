@@ -327,6 +327,7 @@ EDITS = {
 EDITED = [instance(name, {"id": "int", "n": "int"}, "id") for name in EDITS]
 
 
+@pytest.mark.more
 def test_sql_around_change_table(make_project: Callable[..., Project]) -> None:
     """A filter counts, an order of columns does not; other columns are refused, nothing written."""
     models = {f"dbo_{name}_ct.sql": text for name, text in EDITS.items()}

@@ -89,6 +89,7 @@ def test_disable_table_that_dies_and_the_table_again(capturing: Capture) -> None
     assert ids(capturing, "dbo_items_ct") == [1, 2]
 
 
+@pytest.mark.more
 def test_state_that_is_lost(capturing: Capture) -> None:
     """Rows that nobody knows of do not stand for those of the first window."""
     land(capturing, 2)
