@@ -130,9 +130,11 @@ def shown_before_a_run(
     """The batch has landed in the log: the rows that `dbt compile` shows statements for."""
     assert dbtRunner().invoke(["run", *options, "--select", "+shop_log"]).success
     assert dbtRunner().invoke(["compile", *options, "--select", *COMPILED]).success
+    compiled = folder / "target" / "compiled"
+    places = [compiled / "shop" / "models", compiled / "dbt_cdc" / "models" / "metadata"]
     shown = {}
     for name in COMPILED:
-        (file,) = (folder / "target" / "compiled").rglob(f"{name}.sql")
+        (file,) = (file for place in places for file in place.glob(f"{name}.sql"))
         shown[name] = appended(spark, f"(\n{file.read_text(encoding='utf-8')}\n)", name, after)
     return shown
 
