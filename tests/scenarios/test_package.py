@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 
@@ -111,10 +112,11 @@ def test_the_package_has_no_duplicate_names() -> None:
 
 
 def test_its_seeds_are_off(make_project: Callable[..., Project]) -> None:
-    """They leave a project's seeds of the same names alone."""
+    """They leave a project's seeds of the same names alone, and what its YAML says of them."""
     project = make_project()
-    files = list((PACKAGE / "seeds").glob("*.csv"))
-    for path in files:
-        project.write(f"seeds/{path.name}", path.read_text(encoding="utf-8"))
+    names = sorted(path.stem for path in (PACKAGE / "seeds").glob("*.csv"))
+    for name in names:
+        project.write(f"seeds/{name}.csv", "id\n1")
+    project.write("seeds/own.yml", json.dumps({"seeds": [{"name": name} for name in names]}))
     listed = project.ok("ls", "--resource-type", "seed").printed.split()
-    assert sorted(listed) == sorted(f"shop.{path.stem}" for path in files)
+    assert sorted(listed) == [f"shop.{name}" for name in names]
