@@ -11,7 +11,7 @@ BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest -q --durations=10 --durations-min=5
 # Two workers take a file each; they share one Java.
 TWO := -n 2 --dist loadfile --no-loadscope-reorder
-SQL := $(wildcard analyses models tests/generic)
+SQL := $(wildcard models tests/generic examples/*/analyses examples/*/models)
 PY := $(wildcard benchmarks docs scripts tests)
 
 help: ## show this list
@@ -23,11 +23,11 @@ setup: ## make .venv from the lock file, with a Java and Delta; takes no time wh
 run: setup ## capture the shipped sample in two batches, query it, clean up
 	@$(BIN)/python scripts/demo.py
 
-agent: setup ## run the jobs by themselves until stopped: captures, and a cleanup a day
-	@$(BIN)/python scripts/agent.py $(ARGS)
+agent: setup ## run the sample's jobs until stopped: captures, and a cleanup a day
+	@$(BIN)/python scripts/agent.py --project-dir examples/shop $(ARGS)
 
-report: setup ## a page about the state of capture: scans, change tables, errors, jobs
-	@$(BIN)/python scripts/report.py $(ARGS)
+report: setup ## a page about the sample's capture: scans, change tables, errors, jobs
+	@$(BIN)/python scripts/report.py --project-dir examples/shop --output target/cdc_report.html $(ARGS)
 
 test: lint ## all that CI checks: lint, and each promise of README once
 	@$(PYTEST) $(TWO) -m "not soak and not more" tests
@@ -50,6 +50,7 @@ lint: setup ## ruff, yamllint, sqlfluff, dbt's own warnings, the reference, the 
 	@$(BIN)/yamllint --strict .
 	@$(BIN)/sqlfluff lint --nocolor --disable-progress-bar $(SQL)
 	@$(BIN)/dbt --quiet --warn-error parse
+	@$(BIN)/dbt --quiet --warn-error parse --project-dir examples/shop
 	@$(BIN)/python scripts/reference.py --check
 	@$(BIN)/python scripts/links.py
 	@$(BIN)/mkdocs build --quiet --site-dir target/docs
@@ -63,5 +64,5 @@ bench: setup ## the benchmarks: a table and a plot
 	@$(BIN)/python benchmarks/bench.py
 
 clean: ## remove what runs have made (tables, logs, compiled files); .venv stays
-	@rm -rf .spark .versions site target logs dbt_packages spark-warehouse metastore_db derby.log \
-		.hypothesis .pytest_cache .ruff_cache
+	@rm -rf {.,examples/*}/{.spark,target,logs,dbt_packages,spark-warehouse,metastore_db,derby.log} \
+		.versions site .hypothesis .pytest_cache .ruff_cache

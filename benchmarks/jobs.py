@@ -155,7 +155,6 @@ class Agent:
             )
         (self.project / "dbt_packages").mkdir()
         (self.project / "dbt_packages" / "dbt_cdc").symlink_to(ROOT)
-        (self.project / "profiles").symlink_to(ROOT / "profiles")
         (self.project / "packages.yml").write_text(json.dumps({"packages": [{"local": str(ROOT)}]}))
         home = folder / "home"
         (home / "warehouse").mkdir(parents=True)

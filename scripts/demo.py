@@ -1,7 +1,7 @@
 """`make run`: the shipped log of a real PostgreSQL database, captured in two batches and queried.
 
-Starts over each time, in .spark/demo of the project. Everything shown can be asked again with the
-statements that are printed.
+Runs examples/shop and starts over each time, in .spark/demo there. Everything shown can be asked
+again with the statements that are printed.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-HOME = ROOT / ".spark" / "demo"
+SHOP = ROOT / "examples" / "shop"
+HOME = SHOP / ".spark" / "demo"
 LANDING = HOME / "landing"
 SCHEMA = "cdc"
-os.chdir(ROOT)
+os.chdir(SHOP)
 os.environ.update(DBT_CDC_HOME=str(HOME), DBT_CDC_SCHEMA=SCHEMA, DBT_CDC_CODEGEN="false")
 
 from dbt.cli.main import dbtRunner  # noqa: E402  (reads the environment)
@@ -38,7 +39,7 @@ def step(text: str) -> None:
 def land(batch: int) -> None:
     """Puts one file of events where the example looks for them."""
     LANDING.mkdir(parents=True, exist_ok=True)
-    shutil.copy(ROOT / "data" / "shop" / f"events_{batch:04d}.jsonl.gz", LANDING)
+    shutil.copy(SHOP / "data" / f"events_{batch:04d}.jsonl.gz", LANDING)
 
 
 def dbt(*arguments: str) -> None:
@@ -158,12 +159,13 @@ def main() -> None:
     dbt("run-operation", "cleanup_change_table", mark)
 
     print(f"""
-Try next (make puts dbt into .venv/bin; the tables of this run are in {HOME.relative_to(ROOT)}):
-  make report                                        # a page about it: target/cdc_report.html
-  export DBT_CDC_HOME={HOME.relative_to(ROOT)}
-  .venv/bin/dbt show --output json --inline "select * from {{{{ ref('lsn_time_mapping') }}}}"
-  .venv/bin/dbt compile --select public_orders_ct    # the SQL that captures a table
-  .venv/bin/dbt seed && .venv/bin/dbt test""")
+Try next (make puts dbt into .venv; the tables of this run are in {HOME.relative_to(ROOT)}):
+  make report                                # a page about it: target/cdc_report.html
+  cd {SHOP.relative_to(ROOT)} && . ../../.venv/bin/activate
+  export DBT_CDC_HOME={HOME.relative_to(SHOP)}
+  dbt show --output json --inline "select * from {{{{ ref('lsn_time_mapping') }}}}"
+  dbt compile --select public_orders_ct      # the SQL that captures a table
+  dbt seed && dbt test""")
 
 
 if __name__ == "__main__":

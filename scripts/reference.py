@@ -152,7 +152,7 @@ def example(name: str, pages: dict[str, str] | None = None) -> str:
     language = "" if found["call"].startswith("dbt ") else "sql"
     text = f"Example, on {story(found['of'], pages)}" if "of" in found else "Example"
     if "model" in found:
-        path = ROOT / "models" / "example" / f"{found['model']}.sql"
+        path = ROOT / "examples" / "shop" / "models" / f"{found['model']}.sql"
         model = path.read_text(encoding="utf-8").strip()
         text += f", the model {found['model']}:\n\n```sql\n{model}\n```\n\nThis query"
     else:

@@ -3,8 +3,8 @@
     report.py [--output FILE] [--max-minutes N] [--sessions N] [--docs URL] [--project-dir DIR]
               [options of dbt, as --target]
 
-In the package's own folder it is of the tables that were captured last, those of `make run` too,
-unless DBT_CDC_HOME says which.
+In examples/shop it is of the tables that were captured last, those of `make run` too, unless
+DBT_CDC_HOME says which.
 
 The page needs no network and no script. What it shows is asked through dbt, by the macro
 `_report_data`, so any target does.
@@ -126,7 +126,7 @@ def main() -> int:
     check_extra("report")
     output = options.output.resolve() if options.output else Path("target/cdc_report.html")
     enter_project(options.project_dir)
-    if Path.cwd() == ROOT:
+    if Path.cwd() == ROOT / "examples" / "shop":
         os.environ.setdefault("DBT_CDC_HOME", str(last_home(Path(".spark"))))
     try:
         output.parent.mkdir(parents=True, exist_ok=True)

@@ -117,6 +117,10 @@ SPARK_LOCAL_IP="\${SPARK_LOCAL_IP:-127.0.0.1}"
 EOF
 }
 
+# The example has this folder as its package. `dbt deps` makes the same link, but not a relative one.
+mkdir -p examples/shop/dbt_packages
+ln -sfn ../../.. examples/shop/dbt_packages/dbt_cdc
+
 inputs=$(inputs)
 if is_ready "$inputs"; then
     exit 0

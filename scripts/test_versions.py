@@ -1,8 +1,8 @@
 """`make test-versions`: the project of docs/install.md under other versions of Python and dbt.
 
-For each set it makes an environment in .versions/, parses this package with warnings as errors, and
-runs the page's commands (tests/scenarios/test_install.py). An environment that is there is taken as
-it is. Arguments name sets: `make test-versions SETS="dbt-1.12"`.
+For each set it makes an environment in .versions/, parses examples/shop with warnings as errors,
+and runs the page's commands (tests/scenarios/test_install.py). An environment that is there is
+taken as it is. Arguments name sets: `make test-versions SETS="dbt-1.12"`.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def main(names: list[str]) -> None:
     for name in names or SETS:
         commands = environment(name)
         parse = ("--quiet", "--warn-error", "parse", "--target-path", HOME / name / "target")
-        run(f"dbt parse under {name}", commands / "dbt", *parse)
+        run(f"dbt parse under {name}", commands / "dbt", *parse, "--project-dir", "examples/shop")
         test = "tests/scenarios/test_install.py::test_a_project_elsewhere"
         run(
             f"docs/install.md under {name}",

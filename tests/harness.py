@@ -25,6 +25,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import DataFrame, Row, SparkSession
 
 PACKAGE = Path(os.environ.get("DBT_CDC_PACKAGE") or Path(__file__).parents[1])
+SHOP = PACKAGE / "examples" / "shop"
 SPARK_CONF = {
     "spark.master": "local[2]",
     "spark.driver.memory": "4g",

@@ -13,7 +13,6 @@ from dbt.adapters.spark.session import Cursor
 from dbt.task.run import ModelRunner
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import SparkSession
-
 from scripts import cut_after_writes
 
 WRITES = re.compile(

@@ -16,6 +16,16 @@ def seed(name: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+def test_each_row_has_a_key() -> None:
+    for name, key in (
+        ("cdc_errors", "error_number"),
+        ("cdc_operations", "operation"),
+        ("cdc_scan_phases", "phase_number"),
+    ):
+        keys = [row[key] for row in seed(name)]
+        assert all(keys) and len(keys) == len(set(keys)), name
+
+
 def test_phases() -> None:
     (phases,) = re.findall(r"macro _phase_text\(.*?endmacro", MACROS, re.S)
     found = re.findall(r"(\d): '([^']*)'", phases)

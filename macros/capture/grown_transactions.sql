@@ -1,6 +1,6 @@
 {#- Whether the log's model is an adapter, which appends whole transactions. Its code is there without a statement. -#}
 {% macro _log_is_of_adapter() %}
-    {% set log_model = dbt_cdc._setting('cdc_log_model') %}
+    {% set log_model = var('cdc_log_model', none) %}
     {% for node in graph.nodes.values() if node.resource_type == 'model' and node.name == log_model %}
         {% for adapter in ['debezium_log', 'wal2json_log', 'change_table_log', 'dms_log']
             if adapter ~ '(' in (node.raw_code or '') %}

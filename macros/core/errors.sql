@@ -24,7 +24,7 @@
 
 {#- The path of a page of docs/, from the folder of the project that runs. -#}
 {% macro _page(name) %}
-    {% do return(('' if project_name == 'dbt_cdc' else 'dbt_packages/dbt_cdc/') ~ 'docs/' ~ name) %}
+    {% do return('dbt_packages/dbt_cdc/docs/' ~ name) %}
 {% endmacro %}
 
 

@@ -3,7 +3,7 @@
 
 {#- The names of one list, as those of objects have them. -#}
 {% macro _listed(variable) %}
-    {% set listed = dbt_cdc._setting(variable) or [] %}
+    {% set listed = var(variable, none) or [] %}
     {% do dbt_cdc._check_is_list(variable, listed, listed) %}
     {% set names = [] %}
     {% for name in listed %}
@@ -50,6 +50,6 @@
 
 {#- The variable as the user has written it, with one more name. -#}
 {% macro _listing_line(variable, name) %}
-    {% set names = (dbt_cdc._setting(variable) or []) + [name] %}
+    {% set names = (var(variable, none) or []) + [name] %}
     {% do return('vars: {' ~ variable ~ ': [' ~ names | join(', ') ~ ']}') %}
 {% endmacro %}

@@ -1,8 +1,8 @@
 {#- The raw log: the model of var cdc_log_model or the source of var cdc_log_source. A project that has just
     installed the package has none yet, and can be parsed all the same. -#}
 {% macro _log_relation() %}
-    {% set log_model = dbt_cdc._setting('cdc_log_model') %}
-    {% set log_source = dbt_cdc._setting('cdc_log_source') %}
+    {% set log_model = var('cdc_log_model', none) %}
+    {% set log_source = var('cdc_log_source', none) %}
     {% if log_model %}
         {% do return(dbt_cdc._ref_of_project(log_model)) %}
     {% elif log_source is sequence and log_source is not string and log_source | length == 2 %}

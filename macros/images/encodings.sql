@@ -68,7 +68,7 @@
     {% if key not in cache %}
         {% set found = {} %}
         {% if window.to_lsn and not dbt_cdc._is_unit_test()
-            and (dbt_cdc._adapter_types() is not none or dbt_cdc._setting('cdc_log_source'))
+            and (dbt_cdc._adapter_types() is not none or var('cdc_log_source', none))
             and dbt_cdc._log_has(window.log, 'encodings') %}
             {% for row in dbt_cdc._fetch(
                 "select source_schema || '.' || source_name as source_table, "

@@ -74,12 +74,12 @@
 {% macro _check_has_no_log() %}
     {% set folders = [] %}
     {% for node in graph.nodes.values() if node.resource_type == 'model' and node.package_name == project_name
-        and (node.config.meta.get('cdc') or node.name == dbt_cdc._setting('cdc_log_model')) %}
+        and (node.config.meta.get('cdc') or node.name == var('cdc_log_model', none)) %}
         {% do folders.append(node.original_file_path.rpartition('/')[0]) %}
     {% endfor %}
-    {% for name in ['cdc_log_model', 'cdc_log_source', 'cdc_capture_instances'] if dbt_cdc._setting(name) %}
+    {% for name in ['cdc_log_model', 'cdc_log_source', 'cdc_capture_instances'] if var(name, none) %}
         {% do dbt_cdc.raise_cdc_error(
-            22963, 'the project has var ' ~ name ~ ' already: ' ~ dbt_cdc._setting(name),
+            22963, 'the project has var ' ~ name ~ ' already: ' ~ var(name, none),
             'init begins a project; add a table to one that is there with dbt run-operation enable_table; to begin '
             ~ 'again with other answers, delete the variables cdc_... in dbt_project.yml and what init wrote'
             ~ (' in ' ~ folders | unique | sort | join(', ') if folders)

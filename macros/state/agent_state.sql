@@ -73,7 +73,6 @@
 {% endmacro %}
 
 
-{#- In a project that installs the package there is no Makefile. -#}
 {% macro _agent_command() %}
-    {% do return('make agent' if project_name == 'dbt_cdc' else 'python dbt_packages/dbt_cdc/scripts/agent.py') %}
+    {% do return('python dbt_packages/dbt_cdc/scripts/agent.py') %}
 {% endmacro %}

@@ -150,7 +150,6 @@ IN_PARTS = {
 
 
 def test_the_path_at_the_end_is_there(shop: Shop) -> None:
-    """In a project that installs the package; test_example asks the package's own."""
     (end,) = shop.values(("_error_page",))
     assert end == END
     assert (shop.project.folder / END.strip(" ()")).is_file()

@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 
 from dbt.cli.main import dbtRunner
-from harness import PACKAGE
+from harness import PACKAGE, SHOP
 
 
 def test_the_picture_shows_what_dbt_knows(tmp_path: Path) -> None:
@@ -18,7 +18,7 @@ def test_the_picture_shows_what_dbt_knows(tmp_path: Path) -> None:
     target = {"type": "spark", "method": "session", "host": "NA", "schema": "example"}
     profiles = {"dbt_cdc": {"target": "test", "outputs": {"test": target}}}
     (tmp_path / "profiles.yml").write_text(json.dumps(profiles), encoding="utf-8")
-    options = [f"--project-dir={PACKAGE}", f"--profiles-dir={tmp_path}"]
+    options = [f"--project-dir={SHOP}", f"--profiles-dir={tmp_path}"]
     options += [f"--target-path={tmp_path / 'target'}", f"--log-path={tmp_path / 'logs'}"]
     keys = ["--output", "json", "--output-keys", "name depends_on", "--resource-type", "model"]
     with contextlib.redirect_stdout(io.StringIO()) as printed:

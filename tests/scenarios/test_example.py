@@ -1,4 +1,4 @@
-"""The shipped example as its user has it: `dbt build` of this repository, unit tests included.
+"""The shipped example as its user has it: `dbt build` of examples/shop, unit tests included.
 
 scripts/examples.yml, which docs/reference/ shows, is asked of it, too (tests/examples.py).
 """
@@ -14,7 +14,7 @@ import pytest
 from capturing import plain_values
 from dbt.cli.main import dbtRunner
 from examples import FILE, SETTINGS, Examples
-from harness import PACKAGE
+from harness import PACKAGE, SHOP
 from pyspark.sql import SparkSession
 from reference.apply import State
 from reference.capture import CaptureInstance
@@ -33,7 +33,7 @@ def test_two_batches_are_captured_and_the_unit_test_passes(
     landing = tmp_path / "landing"
     landing.mkdir()
     options = [
-        f"--project-dir={PACKAGE}",
+        f"--project-dir={SHOP}",
         f"--profiles-dir={tmp_path}",
         f"--target-path={tmp_path / 'target'}",
         f"--log-path={tmp_path / 'logs'}",
@@ -42,7 +42,7 @@ def test_two_batches_are_captured_and_the_unit_test_passes(
     ]
     ends = []
     for batch in (1, 2):
-        shutil.copy(PACKAGE / "data" / "shop" / f"events_{batch:04}.jsonl.gz", landing)
+        shutil.copy(SHOP / "data" / f"events_{batch:04}.jsonl.gz", landing)
         shown = shown_before_a_run(spark, tmp_path, options, ends[0]) if batch == 2 else {}
         said: list[str] = []
         listen = [lambda event, said=said: said.append(event.info.msg)]
@@ -130,9 +130,11 @@ def shown_before_a_run(
     """The batch has landed in the log: the rows that `dbt compile` shows statements for."""
     assert dbtRunner().invoke(["run", *options, "--select", "+shop_log"]).success
     assert dbtRunner().invoke(["compile", *options, "--select", *COMPILED]).success
+    compiled = folder / "target" / "compiled"
+    places = [compiled / "shop" / "models", compiled / "dbt_cdc" / "models" / "metadata"]
     shown = {}
     for name in COMPILED:
-        (file,) = (folder / "target" / "compiled" / "dbt_cdc" / "models").glob(f"*/{name}.sql")
+        (file,) = (file for place in places for file in place.glob(f"{name}.sql"))
         shown[name] = appended(spark, f"(\n{file.read_text(encoding='utf-8')}\n)", name, after)
     return shown
 
@@ -186,12 +188,12 @@ def captured_part(truth: Truth, number: int, table: str, names: set[str]) -> Non
 
 def ask_analyses(spark: SparkSession, folder: Path, options: list[str], batch_end: str) -> None:
     """The analyses compile, and their answers agree with the change tables."""
-    names = [path.stem for path in (PACKAGE / "analyses").glob("*.sql")]
+    names = [path.stem for path in (SHOP / "analyses").glob("*.sql")]
     time = spark.sql(f"select {SCHEMA}.fn_cdc_map_lsn_to_time('{batch_end}')").first()[0]
     variables = f"--vars={json.dumps({'since': str(time)})}"
     done = dbtRunner().invoke(["compile", *options[:-2], variables, "--quiet", "--select", *names])
     assert done.success, done.exception
-    compiled = folder / "target" / "compiled" / "dbt_cdc" / "analyses"
+    compiled = folder / "target" / "compiled" / "shop" / "analyses"
     found = {
         name: spark.sql((compiled / f"{name}.sql").read_text(encoding="utf-8")).collect()
         for name in names

@@ -16,7 +16,7 @@ import pytest
 import yaml
 from capturing import LOG_DDL, plain_values
 from examples import Examples
-from harness import PACKAGE, Project
+from harness import PACKAGE, SHOP, Project
 from reference.apply import State
 from reference.log import int_to_lsn
 from reference.truth import Truth, data_dir, landed_events
@@ -127,14 +127,14 @@ def end(position: int) -> dict[str, Any]:
 @pytest.mark.more
 def test_the_example_of_the_reference(first: First) -> None:
     Path("landing").mkdir()
-    shutil.copy(PACKAGE / "data" / "shop" / "events_0001.jsonl.gz", "landing")
+    shutil.copy(SHOP / "data" / "events_0001.jsonl.gz", "landing")
     Examples.of_project(first.project, "tutorial.md").check()
 
 
 def test_the_shipped_events(first: First, capsys: pytest.CaptureFixture[str]) -> None:
     """Values without schemas: asked for what they do not tell; the files run as they are, and are
     those of the example."""
-    shutil.copytree(PACKAGE / "data" / "shop", "landing")
+    shutil.copytree(SHOP / "data", "landing")
     asked = str(first.init(landed="./landing"))
     assert "public.customers (balance, wide), public.orders (amount): give" in asked
     assert first.files() == set()
@@ -152,7 +152,7 @@ def test_the_shipped_events(first: First, capsys: pytest.CaptureFixture[str]) ->
     assert re.search(r"found public.orders: \d+ changes, key customer_id, order_no$", said, re.M)
     assert "public.customers.birth: date, guessed from its name; if it is not" in said
     assert "found public.events_log: " in said and "no key: no net changes and no replica" in said
-    example = yaml.safe_load((PACKAGE / "models/example/_example.yml").read_text("utf-8"))
+    example = yaml.safe_load((SHOP / "models" / "_shop.yml").read_text("utf-8"))
     for model in example["models"]:
         if model["name"].endswith("_ct"):
             columns = first.columns(model["name"][:-3])

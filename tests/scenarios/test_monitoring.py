@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from capturing import Capture
-from harness import PACKAGE, Project
+from harness import SHOP, Project
 from pyspark.sql import Row, SparkSession
 from reference.capture import CaptureInstance
 from reference.log import UTC, LogRecord, int_to_lsn
@@ -365,7 +365,7 @@ def test_one_long_task_says_that_it_runs(tmp_path: Path) -> None:
             Path(sys.executable).with_name("dbt"), "--quiet", "show", "--inline", sleep,
             f"--target-path={tmp_path}/target", f"--log-path={tmp_path}/logs",
         ],
-        cwd=PACKAGE, env={**own, "DBT_CDC_HOME": str(tmp_path)},
+        cwd=SHOP, env={**own, "DBT_CDC_HOME": str(tmp_path)},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr

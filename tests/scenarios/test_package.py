@@ -1,7 +1,8 @@
-"""Another project installs the package: macros, state tables and hooks, none of the examples."""
+"""Another project installs the package: macros, state tables and hooks, no seeds."""
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 
@@ -67,7 +68,7 @@ def used(make_project: Callable[..., Project]) -> tuple[Capture, DbtResult]:
     return capture, capture.run()
 
 
-def test_it_brings_state_tables_and_no_examples(used: tuple[Capture, DbtResult]) -> None:
+def test_it_brings_state_tables(used: tuple[Capture, DbtResult]) -> None:
     capture, result = used
     assert set(result.messages) == {*STATE, "raw_log", "dbo_orders_ct", "dbt_cdc-on-run-end-0"}
     assert [
@@ -110,17 +111,12 @@ def test_the_package_has_no_duplicate_names() -> None:
         assert "{% macro " in text or "{% materialization " in text, path
 
 
-def test_the_example_leaves_models_of_the_same_names_alone(
-    make_project: Callable[..., Project],
-) -> None:
-    """Neither its data tests nor those of its seeds attach themselves to them."""
-    names = [path.stem for path in (PACKAGE / "models" / "example").glob("*.sql")]
-    project = make_project(models={f"{name}.sql": "select 1 as id" for name in names})
-    for path in (PACKAGE / "seeds").glob("*.csv"):
-        project.write(f"seeds/{path.name}", path.read_text(encoding="utf-8"))
-    listed = project.ok("ls", "--resource-type", "test", "--output", "name").printed.split()
-    assert listed == [
-        "dbt_cdc_every_event_is_accounted_for_event_balances_",
-        "dbt_cdc_last_scan_succeeded_dm_cdc_log_scan_sessions_",
-        "dbt_cdc_no_waiting_transactions_waiting_transactions_",
-    ]
+def test_its_seeds_are_off(make_project: Callable[..., Project]) -> None:
+    """They leave a project's seeds of the same names alone, and what its YAML says of them."""
+    project = make_project()
+    names = sorted(path.stem for path in (PACKAGE / "seeds").glob("*.csv"))
+    for name in names:
+        project.write(f"seeds/{name}.csv", "id\n1")
+    project.write("seeds/own.yml", json.dumps({"seeds": [{"name": name} for name in names]}))
+    listed = project.ok("ls", "--resource-type", "seed").printed.split()
+    assert sorted(listed) == [f"shop.{name}" for name in names]

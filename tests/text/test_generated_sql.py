@@ -16,7 +16,7 @@ from types import ModuleType
 import pytest
 import yaml
 from capturing import instance_yaml
-from harness import PACKAGE, Project
+from harness import PACKAGE, SHOP, Project
 from reference.capture import CaptureInstance
 
 EXPECTED = Path(__file__).parent / "expected"
@@ -39,16 +39,15 @@ LONG = CaptureInstance(
     tuple((f"a_long_name_{n}", name) for n, name in enumerate((*TYPES, "decimal(18,6)"))),
     ("a_long_name_0",),
 )  # fmt: skip
-EXAMPLE = PACKAGE / "models" / "example"
 PAGE = PACKAGE / "docs" / "change-table.md"
 WINDOW = "'dbo_orders', '0x00000000000000000001', '0x000000000000000000FF'"
 
 
 def example_yaml(name: str) -> str:
     """What the example's YAML says of a model, without its tests."""
-    models = yaml.safe_load((EXAMPLE / "_example.yml").read_text(encoding="utf-8"))["models"]
+    models = yaml.safe_load((SHOP / "models" / "_shop.yml").read_text(encoding="utf-8"))["models"]
     (model,) = (model for model in models if model["name"] == name)
-    del model["data_tests"], model["config"]["enabled"]
+    del model["data_tests"]
     return json.dumps({"models": [model]})
 
 
@@ -60,7 +59,7 @@ MODELS = {
     "dbo_long_ct.sql": "{{ dbt_cdc.change_table() }}",
     "public_orders_ct.sql": "{{ dbt_cdc.change_table() }}",
     "public_orders_ct.yml": example_yaml("public_orders_ct"),
-    "shop_log.sql": (EXAMPLE / "shop_log.sql").read_text(encoding="utf-8"),
+    "shop_log.sql": (SHOP / "models" / "shop_log.sql").read_text(encoding="utf-8"),
     "shop_events.sql": "select 1 as id",
     "all_changes.sql": f"select * from {{{{ dbt_cdc.get_all_changes({WINDOW}) }}}}",
     "net_changes.sql": f"select * from {{{{ dbt_cdc.get_net_changes({WINDOW}, 'all') }}}}",

@@ -14,7 +14,7 @@ with landed as (
             'position bigint, topic string, key string, value string, headers string'
         ) as event,
         _metadata.file_name as landed_file
-    from text.`{{ var('shop_landing', 'data/shop') }}`
+    from text.`{{ var('shop_landing', 'data') }}`
     where _metadata.file_name > '{{ last_file }}'
 )
 
