@@ -22,7 +22,7 @@ from story import ITEMS, Story
 from tracking import Tracking
 from transactions import Writer
 
-pytestmark = [pytest.mark.slow, pytest.mark.more]
+pytestmark = pytest.mark.slow
 
 LINES = CaptureInstance("dbo", "lines", "dbo_lines", (("id", "int"), ("n", "int")), ("id",))
 TRACKED = TrackedTable("dbo", "items", (("id", "int"),), ("id",), False)
@@ -79,6 +79,7 @@ def check_consumers(story: Story) -> None:
     assert {tuple(mark) for mark in marks} == {(end, None)}
 
 
+@pytest.mark.more
 def test_another_run_has_merged_the_same_changes(consuming: Story) -> None:
     """Both have opened the same bookmarks, and this one comes second: no version twice."""
     consuming.land()
@@ -87,6 +88,7 @@ def test_another_run_has_merged_the_same_changes(consuming: Story) -> None:
     check_consumers(consuming)
 
 
+@pytest.mark.more
 def test_a_consumer_that_others_have_overtaken(consuming: Story) -> None:
     """What it writes late is older than what is there: its MERGE, its bookmark, or both."""
     consuming.land()
@@ -104,6 +106,7 @@ def test_a_consumer_that_others_have_overtaken(consuming: Story) -> None:
     check_consumers(consuming)
 
 
+@pytest.mark.more
 def test_a_first_run_of_consumers_that_others_have_overtaken(
     make_project: Callable[..., Project],
 ) -> None:
@@ -124,6 +127,7 @@ def test_a_first_run_of_consumers_that_others_have_overtaken(
 # What a slow run writes back
 
 
+@pytest.mark.more
 def test_a_slow_run_writes_no_older_state(make_project: Callable[..., Project]) -> None:
     """Types of columns, and whether a table is dropped: of a later window they stay."""
     capturing, writer = Capture(make_project, [LINES], vars=PLAIN), Writer()
@@ -181,6 +185,7 @@ def test_a_first_run_that_others_have_overtaken(make_project: Callable[..., Proj
     story.check()
 
 
+@pytest.mark.more
 def test_a_first_run_with_tracked_tables_that_others_have_overtaken(
     make_project: Callable[..., Project],
 ) -> None:
@@ -199,6 +204,7 @@ def test_a_first_run_with_tracked_tables_that_others_have_overtaken(
         assert tracking.sql(view) == [before]
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     "before",
     [
@@ -258,6 +264,7 @@ def test_an_older_checkout_beside_a_newer_one(
 # Edits before a first publication
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("is_late", [pytest.param(False, marks=pytest.mark.soak), True])
 def test_the_advice_of_a_first_bad_record(
     make_project: Callable[..., Project], is_late: bool
@@ -291,6 +298,7 @@ def test_the_advice_of_a_first_bad_record(
     assert "CDC 22930" in capturing.project.dbt("run").output
 
 
+@pytest.mark.more
 def test_an_edit_of_what_has_captured_and_is_not_published(
     make_project: Callable[..., Project],
 ) -> None:
@@ -316,6 +324,7 @@ def test_an_edit_of_what_has_captured_and_is_not_published(
     assert len(capturing.changes(LINES)) == 1
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(("given", "edited"), [("now", "log_start"), ("log_start", "now")])
 def test_capture_from_is_edited(
     make_project: Callable[..., Project], given: str, edited: str
@@ -358,6 +367,7 @@ def test_capture_from_is_edited(
 # Times
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     "zone", ["America/New_York", pytest.param("+05:30", marks=pytest.mark.soak)]
 )

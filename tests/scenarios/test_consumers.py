@@ -692,8 +692,9 @@ def transaction(writer: Writer, *changes: tuple[str, Any, Any]) -> list[LogRecor
 DDL_IMAGE = [{"name": "id", "type": "int"}, {"name": "name", "type": "nvarchar(max)"}]
 
 
-@pytest.mark.more
-@pytest.mark.parametrize("how", ["truncated", "dropped and made again"])
+@pytest.mark.parametrize(
+    "how", ["truncated", pytest.param("dropped and made again", marks=pytest.mark.more)]
+)
 def test_what_is_behind_a_truncate_in_its_transaction_counts(
     make_project: Callable[..., Project], how: str
 ) -> None:

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from capturing import plain_values
@@ -23,27 +25,44 @@ from reference.truth import Truth, data_dir
 SCHEMA = "example"
 
 
-@pytest.mark.slow
-def test_two_batches_are_captured_and_the_unit_test_passes(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+pytestmark = pytest.mark.slow
+
+
+@dataclass
+class Built:
+    """The example after its two builds: dbt's options, where each build ended, what the last said,
+    dbt's results of it, and the folder of what dbt compiles."""
+
+    folder: Path
+    landing: Path
+    options: list[str]
+    ends: list[str]
+    said: list[str]
+    results: list[Any]
+
+
+@pytest.fixture(scope="module")
+def built(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Built:
+    """Two batches; what `dbt compile` shows before the second is what the run appends, and each
+    consumer has the true state behind both."""
+    folder = tmp_path_factory.mktemp("example")
     target = {"type": "spark", "method": "session", "host": "NA", "schema": SCHEMA, "threads": 1}
     profiles = {"dbt_cdc": {"target": "test", "outputs": {"test": target}}}
-    (tmp_path / "profiles.yml").write_text(json.dumps(profiles), encoding="utf-8")
-    landing = tmp_path / "landing"
+    (folder / "profiles.yml").write_text(json.dumps(profiles), encoding="utf-8")
+    landing = folder / "landing"
     landing.mkdir()
     options = [
         f"--project-dir={SHOP}",
-        f"--profiles-dir={tmp_path}",
-        f"--target-path={tmp_path / 'target'}",
-        f"--log-path={tmp_path / 'logs'}",
+        f"--profiles-dir={folder}",
+        f"--target-path={folder / 'target'}",
+        f"--log-path={folder / 'logs'}",
         f"--vars={{shop_landing: {landing}}}",
         "--quiet",
     ]
-    ends = []
+    ends: list[str] = []
     for batch in (1, 2):
         shutil.copy(SHOP / "data" / f"events_{batch:04}.jsonl.gz", landing)
-        shown = shown_before_a_run(spark, tmp_path, options, ends[0]) if batch == 2 else {}
+        shown = shown_before_a_run(spark, folder, options, ends[0]) if batch == 2 else {}
         said: list[str] = []
         listen = [lambda event, said=said: said.append(event.info.msg)]
         done = dbtRunner(callbacks=listen).invoke(["build", *options])
@@ -52,9 +71,16 @@ def test_two_batches_are_captured_and_the_unit_test_passes(
             assert rows and rows == appended(spark, f"{SCHEMA}.{name}", name, ends[0]), name
         ends.append(spark.sql(f"select max(high_end) from {SCHEMA}.validity_intervals").first()[0])
         check_consumers(spark, {1: 3, 2: 5}[batch])
+    return Built(folder, landing, options, ends, said, done.result.results)
+
+
+def test_two_batches_are_captured_and_the_unit_test_passes(
+    spark: SparkSession, built: Built
+) -> None:
+    ends = built.ends
     assert ends == ["0x00000001988078000000", "0x0000000199D8F8000000"]
-    check_readme(said)
-    kinds = {r.node.resource_type for r in done.result.results}
+    check_readme(built.said)
+    kinds = {r.node.resource_type for r in built.results}
     assert {"model", "seed", "unit_test", "test"} <= {str(kind) for kind in kinds}
     landed = spark.sql(
         f"select landed_file, count(*) from {SCHEMA}.shop_events group by 1"
@@ -68,15 +94,20 @@ def test_two_batches_are_captured_and_the_unit_test_passes(
         f"'{ends[0][:-1]}1', '{ends[1]}', 'all') group by 1 order by 1"
     )
     assert sum(row[1] for row in net.collect()) == 51
-    ask_analyses(spark, tmp_path, options, ends[0])
-    Examples(spark, SCHEMA, options).check(done.result.results)
+    ask_analyses(spark, built.folder, built.options, ends[0])
+
+
+@pytest.mark.more
+def test_the_examples_of_the_reference(spark: SparkSession, built: Built) -> None:
+    options = built.options
+    Examples(spark, SCHEMA, options).check(built.results)
     retention = ["--args", "{job_type: cleanup, retention: 10080}"]
     assert dbtRunner().invoke(["run-operation", "change_job", *retention, *options]).success
     Examples(spark, SCHEMA, options, of="#change_job").check()
     agent = ["--args", "{note: runs}"]  # what it says of itself
     assert dbtRunner().invoke(["run-operation", "_note_agent", *agent, *options]).success
     Examples(spark, SCHEMA, options, of="jobs.md#the-agent").check()
-    land_a_part(landing)
+    land_a_part(built.landing)
     assert dbtRunner().invoke(["run", *options, "--select", "+shop_log"]).success
     for file in (FILE, SETTINGS):
         Examples(spark, SCHEMA, options, of="debezium.md#what-waits", file=file).check()

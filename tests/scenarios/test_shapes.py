@@ -429,7 +429,6 @@ def test_quiet_logs_and_heartbeats(plain: Capture) -> None:
     check(plain, log)
 
 
-@pytest.mark.more
 def test_commits_of_other_tables_are_heartbeats_each_300_seconds(plain: Capture) -> None:
     """As where the source writes to a heartbeat table every 100 seconds."""
     plain.clear()
