@@ -115,20 +115,19 @@ class Capture:
         rows = self.sql(f"select * from {{schema}}.{instance.capture_instance.lower()}_ct")
         changes = sorted((change_row(row, instance) for row in rows), key=lambda row: row.order)
         if self.is_true:
-            wrong = broken(
-                instance, [row for row in changes if row.start_lsn >= self.low_end(instance)]
-            )
+            low, high = self.ends(instance)
+            wrong = broken(instance, [row for row in changes if low <= row.start_lsn <= high])
             assert not wrong, "\n".join(wrong)
         return changes
 
-    def low_end(self, instance: CaptureInstance) -> str:
-        """Behind which nothing is missing: a TRUNCATE raises it."""
-        if not self.sql("show views in {schema} like 'validity_intervals'"):
-            return ""
-        rows = self.sql(
-            "select lower(capture_instance) as name, low_end from {schema}.validity_intervals"
-        )
-        return next((r.low_end for r in rows if r.name == instance.capture_instance.lower()), "")
+    def ends(self, instance: CaptureInstance) -> tuple[str, str]:
+        """Between which nothing is missing: a TRUNCATE raises the low end with the publication.
+        Of what was never published, all."""
+        found: dict[str, tuple[str, str]] = {}
+        if self.sql("show views in {schema} like 'validity_intervals'"):
+            for row in self.sql("select * from {schema}.validity_intervals"):
+                found[row.capture_instance.lower()] = row.low_end, row.high_end or ""
+        return found.get(instance.capture_instance.lower(), ("", "0x" + "F" * 20))
 
     def make_wrappers(self) -> None:
         """The functions by time, by the scripts that generate_wrapper_function prints."""

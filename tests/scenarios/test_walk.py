@@ -143,6 +143,7 @@ class Walk:
         self.declared = {"dbo_items": "dbo_items", "dbo_notes": "dbo_notes"}
         self.consumers = {name: Consumer(name, READS[name]) for name in KINDS}
         self.ends: dict[str, tuple[str, str]] = {}
+        self.high_ends: set[str] = set()
         self.bad: LogRecord | None = None
         self.done: list[str] = []
         self.failed: dict[str, str] = {}
@@ -151,8 +152,11 @@ class Walk:
     # --- steps ---------------------------------------------------------------------------------
 
     def step(self) -> None:
+        """The source goes on, or nothing lands; then somebody does something."""
+        if self.rng.random() < 0.6:
+            self.goes_on()
         steps = {
-            self.goes_on: 5, self.run: 6, self.dies: 6, self.runs_a_part: 3, self.runs_empty: 1,
+            self.run: 6, self.dies: 6, self.runs_a_part: 3, self.runs_empty: 1,
             self.cleans_up: 2, self.starts_over: 1, self.truncates: 1, self.leaves: 1,
             self.comes: 2, self.second_instance: 1, self.respells: 1, self.goes_bad: 1,
             self.disables: 1, self.full_refresh: 1, self.dies_and_retries: 2,
@@ -164,7 +168,7 @@ class Walk:
 
     def goes_on(self) -> None:
         """The source goes on; the log lands."""
-        for _ in range(self.rng.randrange(4)):
+        for _ in range(self.rng.randrange(1, 4)):
             self.source.change()
         new = self.source.land()
         self.records += new
@@ -408,6 +412,7 @@ class Walk:
             assert low >= before[0] and high >= before[1], f"{name}: {before} to {low, high}"
             self.ends[name] = low, high
             if high:
+                self.high_ends.add(high)
                 found = [r for r in self.capture.changes(ALL[name]) if low <= r.start_lsn <= high]
                 assert found == self.changes(name, low, high), f"{name} from {low} to {high}"
         if "lsn_time_mapping" in self.tables():
@@ -434,8 +439,12 @@ class Walk:
         assert found in known, f"{consumer}: {found}\nis none of {known}\nat {ends}"
 
     def check_all_is_there(self) -> None:
-        """Behind a run without a failure nothing waits."""
+        """Behind a run without a failure nothing waits but what is behind a window that another run
+        had left open, and that is said."""
         commits = [r.lsn for r in self.records if r.operation == "COMMIT"]
+        open_window = re.search(r"up to (\w+), .* newer commits wait for the next run", self.output)
+        if open_window:
+            commits = [lsn for lsn in commits if lsn <= open_window[1]]
         intervals = self.intervals()
         reached = max((high for _, high in intervals.values()), default="")
         for name in self.declared:
@@ -459,10 +468,13 @@ def consumed_rows(name: str, capturing: Capture) -> list[Any]:
     return consumed(name, [row.asDict() for row in rows])
 
 
-LONGER = [pytest.param(n, 60, 1 + n % 4, marks=pytest.mark.soak) for n in range(2, 22)]
+LONGER = [
+    pytest.param(1, 25, 1, marks=pytest.mark.more),
+    *(pytest.param(n, 60, 1 + n % 4, marks=pytest.mark.soak) for n in range(2, 22)),
+]
 
 
-@pytest.mark.parametrize(("seed", "steps", "threads"), [(1, 25, 1), *LONGER])
+@pytest.mark.parametrize(("seed", "steps", "threads"), [(1, 12, 1), *LONGER])
 def test_any_order(
     make_project: Callable[..., Project], seed: int, steps: int, threads: int
 ) -> None:
@@ -472,3 +484,4 @@ def test_any_order(
             walk.step()
         except AssertionError as error:
             raise AssertionError("\n".join([*walk.told(), str(error)])) from error
+    assert len(walk.high_ends) >= steps // 8, "it captures next to nothing"
