@@ -16,7 +16,7 @@ from reference.source import BinlogConnector, Database
 from test_debezium_faults import MODEL, SOURCE, Shop, row, updates
 from test_debezium_stories import Statement, has_the_truth, seeds, wrong_stories
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.more]
 
 
 @pytest.fixture(scope="module")
@@ -60,8 +60,7 @@ def ddl_of(shop: Shop) -> list[tuple[Any, ...]]:
     ]
 
 
-@pytest.mark.more
-@pytest.mark.parametrize("metadata", [True, pytest.param(False, marks=pytest.mark.more)])
+@pytest.mark.parametrize("metadata", [True, False])
 def test_schema_changes_and_truncates(shop: Shop, metadata: bool) -> None:
     database, connector = begin(shop, 1, 2, metadata=metadata)
     schema_change(connector, "create database x", "CREATE", [], is_snapshot=True)
@@ -87,7 +86,6 @@ def test_schema_changes_and_truncates(shop: Shop, metadata: bool) -> None:
     assert "landed when the log had it" in result.output, result.output
 
 
-@pytest.mark.more
 def test_a_truncate_is_a_transaction_by_itself(shop: Shop) -> None:
     database, connector = begin(shop, 1, 2)
     database.commit(("truncate", "t"))
@@ -109,7 +107,6 @@ def test_a_truncate_is_a_transaction_by_itself(shop: Shop) -> None:
     assert shop.is_balanced()
 
 
-@pytest.mark.more
 def test_transactions_without_events_are_passed_over(shop: Shop) -> None:
     """BEGIN and END of what changed tables that the connector does not read."""
     database, connector = begin(shop, 1)
@@ -124,7 +121,6 @@ def test_transactions_without_events_are_passed_over(shop: Shop) -> None:
     assert not shop.project.sql("select * from {schema}.waiting_transactions")
 
 
-@pytest.mark.more
 def test_an_end_waits_for_its_events_and_comes_again_alone(shop: Shop) -> None:
     database, connector = begin(shop, 1, 2)
     database.commit(updates(1))
@@ -145,8 +141,7 @@ def test_an_end_waits_for_its_events_and_comes_again_alone(shop: Shop) -> None:
     assert not shop.project.sql("select * from {schema}.waiting_transactions")
 
 
-@pytest.mark.more
-@pytest.mark.parametrize("metadata", [True, pytest.param(False, marks=pytest.mark.more)])
+@pytest.mark.parametrize("metadata", [True, False])
 def test_copies_of_a_part_of_a_transaction(shop: Shop, metadata: bool) -> None:
     database, connector = begin(shop, *range(1, 7), metadata=metadata)
     start = len(connector.sent)
@@ -175,7 +170,6 @@ def compressed(events: list[Event]) -> list[Event]:
     return found
 
 
-@pytest.mark.more
 def test_compressed_transactions(shop: Shop) -> None:
     """The connector's numbers tell their order; where there are none, it is said."""
     for metadata in (True, False):
@@ -210,7 +204,6 @@ def test_compressed_transactions(shop: Shop) -> None:
             assert shop.run([], "--vars", given_up).success
 
 
-@pytest.mark.more
 @pytest.mark.parametrize("is_one_batch", [False, True])
 def test_a_transaction_that_comes_again_from_another_server(shop: Shop, is_one_batch: bool) -> None:
     """Above the log's end, with its GTID: it would be captured twice."""
@@ -235,7 +228,6 @@ def test_a_transaction_that_comes_again_from_another_server(shop: Shop, is_one_b
     assert shop.has(database)
 
 
-@pytest.mark.more
 def test_an_event_that_lands_behind_its_transaction(shop: Shop) -> None:
     """Nothing counts them: the rest of the transaction is above the commit that the log has."""
     database, connector = begin(shop, 1, 2, 3, metadata=False)
@@ -249,7 +241,6 @@ def test_an_event_that_lands_behind_its_transaction(shop: Shop) -> None:
     assert "landed when the log had it" in result.output, result.output
 
 
-@pytest.mark.more
 def test_the_topic_of_transactions_does_not_land(shop: Shop) -> None:
     database, connector = begin(shop, 1, 2)
     database.commit(updates(1))
@@ -260,7 +251,6 @@ def test_the_topic_of_transactions_does_not_land(shop: Shop) -> None:
     assert "its END has not" in result.output
 
 
-@pytest.mark.more
 def test_a_failover_is_said(shop: Shop) -> None:
     """Another server's places are below those of the log, or its log has another name."""
     database, connector = begin(shop, 1, 2, 3)
@@ -287,7 +277,6 @@ def test_a_failover_is_said(shop: Shop) -> None:
     assert "comes from mysql-bin of my, and the log is of binlog of my" in result.output
 
 
-@pytest.mark.more
 def test_what_the_connector_lacks_is_named(shop: Shop) -> None:
     database, connector = begin(shop, 1, metadata=False)
     database.commit(updates(1))
@@ -314,7 +303,6 @@ def test_what_the_connector_lacks_is_named(shop: Shop) -> None:
 # --- random stories -------------------------------------------------------------------------------
 
 
-@pytest.mark.more
 @pytest.mark.parametrize("seed", seeds(1, 40))
 def test_whatever_the_connector_goes_through(shop: Shop, seed: int) -> None:
     story = stories.clean(seed, 12, metadata=seed % 2 == 0, kind=BinlogConnector)
@@ -326,7 +314,6 @@ def statement(shop: Shop) -> Statement:
     return Statement(shop)
 
 
-@pytest.mark.more
 @pytest.mark.parametrize("first", range(0, 300, 10))
 def test_many_stories(statement: Statement, first: int) -> None:
     seeds = range(30_000 + first, 30_000 + first + 10)

@@ -106,7 +106,7 @@ def test_where_a_query_reads(make_project: Callable[..., Project]) -> None:
 
 
 @pytest.mark.more
-@pytest.mark.parametrize("how", ["TRUNCATE", pytest.param("DDL", marks=pytest.mark.more)])
+@pytest.mark.parametrize("how", ["TRUNCATE", "DDL"])
 def test_a_table_that_is_emptied(make_project: Callable[..., Project], how: str) -> None:
     """Truncated, or dropped (a DDL record without an image says so) and filled again: nobody who
     has read before gets a window that lacks the deletes; the other table goes on."""

@@ -280,9 +280,7 @@ def test_deletes_that_tell_the_key_alone(shop):
 
 
 @pytest.mark.more
-@pytest.mark.parametrize(
-    "how", ["begin anew", "come again", pytest.param("fill a hole", marks=pytest.mark.more)]
-)
+@pytest.mark.parametrize("how", ["begin anew", "come again", "fill a hole"])
 def test_positions_that_are_passed(shop, how):
     """What lands at positions that the log has read beyond is never read: only copies may."""
     database, connector = shop.begin(1, 2, 3)
@@ -471,7 +469,7 @@ def test_a_later_snapshot_with_the_same_rows(shop):
 
 
 @pytest.mark.more
-@pytest.mark.parametrize("choice", ["take", pytest.param("anew", marks=pytest.mark.more)])
+@pytest.mark.parametrize("choice", ["take", "anew"])
 def test_a_later_snapshot_with_other_rows(shop, choice):
     database, connector, start = missed(shop)
     result = shop.run(connector.sent[start:])

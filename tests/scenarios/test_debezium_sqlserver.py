@@ -134,7 +134,7 @@ def test_an_end_waits_for_its_events(shop: Shop) -> None:
 
 
 @pytest.mark.more
-@pytest.mark.parametrize("metadata", [True, pytest.param(False, marks=pytest.mark.more)])
+@pytest.mark.parametrize("metadata", [True, False])
 def test_what_lands_late_is_said(shop: Shop, metadata: bool) -> None:
     database, connector = begin(shop, 1, 2, 3, metadata=metadata)
     for n in (1, 2, 3):

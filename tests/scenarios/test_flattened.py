@@ -159,7 +159,7 @@ PLACES = {
 
 
 @pytest.mark.more
-@pytest.mark.parametrize("connector", ["mysql", pytest.param("sqlserver", marks=pytest.mark.more)])
+@pytest.mark.parametrize("connector", ["mysql", "sqlserver"])
 def test_other_connectors(make_project: Callable[..., Project], spark: Any, connector: str) -> None:
     view = "ref('whole_events')"
     models = {

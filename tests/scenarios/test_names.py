@@ -18,7 +18,7 @@ from reference.change_tracking import TrackedTable
 from reference.log import UTC, LogRecord, int_to_lsn
 from tracking import Tracking, TrackingWriter, tracked_models
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.more]
 
 TIME = datetime(2024, 5, 1, tzinfo=UTC)
 # Name -> source table.
@@ -75,7 +75,6 @@ def named(make_project: Callable[..., Project]) -> Capture:
     return capture
 
 
-@pytest.mark.more
 def test_they_are_captured_and_asked(named: Capture) -> None:
     found = named.sql("select capture_instance, source_name from {schema}.change_tables")
     assert dict(found) == NAMES
@@ -98,7 +97,6 @@ def test_they_are_captured_and_asked(named: Capture) -> None:
                    "all")  # fmt: skip
 
 
-@pytest.mark.more
 def test_they_are_administered(named: Capture) -> None:
     assert all(name in operation(named, "help_change_data_capture") for name in NAMES)
     high = named.sql("select max(high_end) from {schema}.validity_intervals")[0][0]
@@ -116,7 +114,6 @@ def test_they_are_administered(named: Capture) -> None:
     assert "CDC 22926: capture instance 'dbo_Order-Details' exists already, as" in taken.output
 
 
-@pytest.mark.more
 def test_they_are_disabled(named: Capture) -> None:
     for name, table in NAMES.items():
         arguments = {"source_schema": "dbo", "source_name": table, "capture_instance": name}
@@ -129,7 +126,6 @@ def test_they_are_disabled(named: Capture) -> None:
     assert not [name for name in functions if re.search(r"fn_\w+_changes_", name)]
 
 
-@pytest.mark.more
 def test_a_schema_in_mixed_case(make_project: Callable[..., Project]) -> None:
     """From the first run to the last object, as in one in lower case."""
     instance = CaptureInstance(
@@ -189,7 +185,6 @@ COLUMNS = (
 )  # fmt: skip
 
 
-@pytest.mark.more
 def test_columns_with_names_of_ours(make_project: Callable[..., Project]) -> None:
     """Those of steps inside a query, and of parameters of functions, which a column would hide."""
     columns = tuple((name, "int") for name in COLUMNS)
@@ -230,7 +225,6 @@ def test_columns_with_names_of_ours(make_project: Callable[..., Project]) -> Non
     assert [r[0] for r in target.sql(call)] == [1]
 
 
-@pytest.mark.more
 def test_table_by_table(make_project: Callable[..., Project]) -> None:
     """What a run of one table notes for the others has the names as they are."""
     instances = [

@@ -30,7 +30,7 @@ def check(story: Story) -> None:
 
 
 @pytest.mark.more
-@pytest.mark.parametrize("threads", [2, pytest.param(8, marks=pytest.mark.more)])
+@pytest.mark.parametrize("threads", [2, 8])
 def test_a_first_run(make_project: Callable[..., Project], threads: int) -> None:
     """In a project that has installed the package, and nothing else; a query of an instance whose
     table is done before the others are waits for the publication."""

@@ -101,7 +101,7 @@ def test_an_empty_run_makes_the_table_anew(capturing: Capture, how: str) -> None
 
 
 @pytest.mark.more
-@pytest.mark.parametrize("is_written", [pytest.param(False, marks=pytest.mark.more), True])
+@pytest.mark.parametrize("is_written", [False, True])
 def test_an_empty_run_behind_a_failed_one(capturing: Capture, is_written: bool) -> None:
     """Its write of no rows is not taken for the failed run's, nor does it hide that one."""
     writer, project = Writer(), capturing.project
@@ -153,7 +153,7 @@ SECOND = CaptureInstance("dbo", "items", "dbo_items_2", ITEMS.columns, ("id",))
     "how",
     [
         "truncate",
-        *(pytest.param(n, marks=pytest.mark.more) for n in ("cleanup", "ended", "nothing")),
+        *(n for n in ("cleanup", "ended", "nothing")),
     ],
 )
 def test_a_hand_over_tells_of_a_loss(capturing: Capture, how: str) -> None:

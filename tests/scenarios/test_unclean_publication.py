@@ -186,9 +186,7 @@ def test_a_cleanup_before_a_tracked_table_is_published(
 
 
 @pytest.mark.more
-@pytest.mark.parametrize(
-    "how", ["dead, then cleanup", pytest.param("view lost", marks=pytest.mark.more)]
-)
+@pytest.mark.parametrize("how", ["dead, then cleanup", "view lost"])
 def test_a_window_that_is_partly_published(make_project: Callable[..., Project], how: str) -> None:
     """Its transactions are entered once, also where the scan starts from its middle."""
     capturing, writer = Capture(make_project, [ITEMS, LINES], vars=PLAIN), Writer()

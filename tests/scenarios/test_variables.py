@@ -9,7 +9,7 @@ from harness import Project
 from steps import PLAIN
 from story import Story
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.more]
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +17,6 @@ def story(make_project: Callable[..., Project]) -> Story:
     return Story(make_project, vars=PLAIN)
 
 
-@pytest.mark.more
 def test_cdc_monitoring_days(story: Story) -> None:
     """How long cleanup keeps sessions and errors, but for those of the last 32 sessions."""
     if not story.windows:
