@@ -14,6 +14,7 @@ from reference.invariants import broken
 from reference.log import LogRecord
 from reference.values import NAN, read_value
 
+LAST = "0x" + "F" * 20
 LOG_COLUMNS = {
     "lsn": "string",
     "tran_id": "string",
@@ -110,24 +111,24 @@ class Capture:
         """`dbt run` that has to succeed."""
         return self.project.ok("run", *args, **options)
 
-    def changes(self, instance: CaptureInstance) -> list[ChangeRow]:
-        """The instance's change table, in the order of changes, and true to its own past."""
-        rows = self.sql(f"select * from {{schema}}.{instance.capture_instance.lower()}_ct")
+    def changes(self, instance: CaptureInstance, to_lsn: str = LAST) -> list[ChangeRow]:
+        """The instance's change table, in the order of changes, and true to its own past: from the
+        low end on, which a TRUNCATE raises when it is published."""
+        name = instance.capture_instance.lower()
+        rows = self.sql(f"select * from {{schema}}.{name}_ct where `__$start_lsn` <= '{to_lsn}'")
         changes = sorted((change_row(row, instance) for row in rows), key=lambda row: row.order)
         if self.is_true:
-            low, high = self.ends(instance)
-            wrong = broken(instance, [row for row in changes if low <= row.start_lsn <= high])
+            low, _ = self.intervals().get(name, ("", ""))
+            wrong = broken(instance, [row for row in changes if low <= row.start_lsn])
             assert not wrong, "\n".join(wrong)
         return changes
 
-    def ends(self, instance: CaptureInstance) -> tuple[str, str]:
-        """Between which nothing is missing: a TRUNCATE raises the low end with the publication.
-        Of what was never published, all."""
-        found: dict[str, tuple[str, str]] = {}
-        if self.sql("show views in {schema} like 'validity_intervals'"):
-            for row in self.sql("select * from {schema}.validity_intervals"):
-                found[row.capture_instance.lower()] = row.low_end, row.high_end or ""
-        return found.get(instance.capture_instance.lower(), ("", "0x" + "F" * 20))
+    def intervals(self) -> dict[str, tuple[str, str]]:
+        """What may be read: instance -> its ends; no high end is ''."""
+        if not self.sql("show views in {schema} like 'validity_intervals'"):
+            return {}
+        rows = self.sql("select * from {schema}.validity_intervals")
+        return {r.capture_instance.lower(): (r.low_end, r.high_end or "") for r in rows}
 
     def make_wrappers(self) -> None:
         """The functions by time, by the scripts that generate_wrapper_function prints."""

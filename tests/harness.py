@@ -251,7 +251,7 @@ class Project:
         if vars is not None:
             options.append(f"--vars={json.dumps(vars)}")
         with contextlib.redirect_stdout(io.StringIO()) as printed:
-            manifest = self._manifest(options, vars, listen) if args[0] in READ_BEFORE else None
+            manifest = self._manifest(options, listen) if args[0] in READ_BEFORE else None
             done = dbtRunner(manifest, callbacks=[listen]).invoke([*args, *options])
         if done.exception and str(done.exception) not in "\n".join(lines):
             lines.append(str(done.exception))
@@ -262,12 +262,7 @@ class Project:
         }
         return DbtResult(done.success, messages, "\n".join(lines), printed.getvalue())
 
-    def _manifest(
-        self,
-        options: list[str],
-        variables: Mapping[str, Any] | None,
-        listen: Callable[[Any], None],
-    ) -> Any:
+    def _manifest(self, options: list[str], listen: Callable[[Any], None]) -> Any:
         """The project as dbt reads it; read again only where files or options differ."""
         files = [path for path in self.folder.iterdir() if path.name not in MADE_BY_DBT]
         files += [file for path in files if path.is_dir() for file in path.rglob("*")]

@@ -106,7 +106,7 @@ class Statement:
             f"{shop.project.schema}.landed", "landed_story"
         )
         assert "landed_story" in self.text
-        self.file = shop.project.folder / "landed_story.jsonl"
+        self.file = shop.project.folder / "target" / "landed_story.jsonl"
         self.file.touch()
         landed = self.spark.read.schema(LANDED).json(str(self.file))
         landed.createOrReplaceTempView("landed_story")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from asking import rows
-from capturing import Capture, plain_values
+from capturing import LAST, Capture, plain_values
 from consuming import valid_at
 from harness import IS_ALL, Project
 from pyspark.sql import Row
@@ -22,7 +22,6 @@ from reference.query import NET_OPTIONS, NetRow, get_net_changes
 pytestmark = pytest.mark.slow
 
 TABLES, PARTS = 60, 5 if IS_ALL else 2
-LAST = "0x" + "F" * 20
 SELECT = "select * from {{ dbt_cdc.new_changes('dbo_places') }}"
 MODELS = {
     "now.sql": "{{ config(materialized='replica') }}" + SELECT,

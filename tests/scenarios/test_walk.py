@@ -245,7 +245,7 @@ class Walk:
 
     def cleans_up(self) -> None:
         """A low-water mark anywhere in the validity interval."""
-        intervals = self.intervals()
+        intervals = self.capture.intervals()
         if not intervals:
             return
         name, (low, high) = self.rng.choice(sorted(intervals.items()))
@@ -354,7 +354,7 @@ class Walk:
     def disables(self) -> None:
         """An instance is dropped for good; its model may come again."""
         name = self.rng.choice(list(self.declared))
-        if len(self.declared) > 1 and name in self.intervals():
+        if len(self.declared) > 1 and name in self.capture.intervals():
             self.take_out(name)
             self.disable(name)
 
@@ -384,13 +384,6 @@ class Walk:
     def tables(self) -> set[str]:
         return {row.tableName for row in self.capture.sql("show tables in {schema}")}
 
-    def intervals(self) -> dict[str, tuple[str, str]]:
-        """What may be read: instance -> its ends."""
-        if "validity_intervals" not in self.tables():
-            return {}
-        rows = self.capture.sql("select * from {schema}.validity_intervals")
-        return {r.capture_instance.lower(): (r.low_end, r.high_end or "") for r in rows}
-
     def bookmark(self, consumer: Consumer) -> Any:
         if "consumer_bookmarks" not in self.tables():
             return None
@@ -406,14 +399,14 @@ class Walk:
 
     def check(self) -> None:
         """What may be read, and what consumers have."""
-        intervals = self.intervals()
+        intervals = self.capture.intervals()
         for name, (low, high) in intervals.items():
             before = self.ends.get(name, ("", ""))
             assert low >= before[0] and high >= before[1], f"{name}: {before} to {low, high}"
             self.ends[name] = low, high
             if high:
                 self.high_ends.add(high)
-                found = [r for r in self.capture.changes(ALL[name]) if low <= r.start_lsn <= high]
+                found = [r for r in self.capture.changes(ALL[name], high) if low <= r.start_lsn]
                 assert found == self.changes(name, low, high), f"{name} from {low} to {high}"
         if "lsn_time_mapping" in self.tables():
             lsns = [
@@ -445,7 +438,7 @@ class Walk:
         open_window = re.search(r"up to (\w+), .* newer commits wait for the next run", self.output)
         if open_window:
             commits = [lsn for lsn in commits if lsn <= open_window[1]]
-        intervals = self.intervals()
+        intervals = self.capture.intervals()
         reached = max((high for _, high in intervals.values()), default="")
         for name in self.declared:
             if name not in intervals:  # in a quiet log a new instance waits for the next commit
