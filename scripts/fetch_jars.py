@@ -1,7 +1,8 @@
-"""Puts the jars that pyspark lacks (Delta's) into its jars folder; setup.sh runs it once.
+"""Puts the jars that pyspark lacks (Delta's) into its jars folder, once for each environment.
 
-Spark's own package resolution downloads them. After that no run needs packages or a network, and
-a Thrift server started from the same pyspark finds the data source `delta` as well.
+Spark's own package resolution downloads them. After that no run needs packages or a network, none
+prints what it resolves, and a Thrift server started from the same pyspark finds the data source
+`delta` as well. Run it with the Python that has pyspark; it takes no time where they are there.
 """
 
 import hashlib
@@ -18,12 +19,14 @@ from urllib.parse import urlsplit
 
 import pyspark
 
-PACKAGES = "io.delta:delta-spark_4.2_2.13:4.4.0"
+VERSION = "4.4.0"
+PACKAGES = f"io.delta:delta-spark_4.2_2.13:{VERSION}"
 # What remains are Delta's own five. pyspark has most of the others, often newer, and only
 # Unity Catalog needs the rest.
 EXCLUDED = ("org.*:*", "com.*:*", "commons-*:*", "javax.*:*", "io.airlift:*", "io.unitycatalog:*")
 
 SPARK_HOME = Path(pyspark.__file__).parent
+JARS = SPARK_HOME / "jars"
 IVY_HOME = Path(sys.prefix, "ivy")
 
 
@@ -74,7 +77,8 @@ def java_options(folder: Path) -> list[str]:
     return options
 
 
-def main() -> int:
+def fetch() -> list[Path]:
+    """The jars, downloaded; what Spark says is shown where it fails."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         nothing = folder / "nothing.py"
@@ -89,13 +93,22 @@ def main() -> int:
         ]
         environment = os.environ | {"SPARK_HOME": str(SPARK_HOME), "PYSPARK_PYTHON": sys.executable}
         environment.pop("SPARK_CONF_DIR", None)
-        if code := subprocess.run(command, env=environment).returncode:
-            return code
-    jars = sorted((IVY_HOME / "jars").glob("*.jar"))
-    for jar in jars:
-        shutil.copyfile(jar, SPARK_HOME / "jars" / jar.name.partition("_")[2])
-    return 0 if jars else 1
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"{done.stdout}{done.stderr}fetch_jars: {PACKAGES} could not be fetched")
+    return sorted((IVY_HOME / "jars").glob(f"*-{VERSION}.jar"))
+
+
+def main() -> None:
+    if not list(JARS.glob(f"delta-spark_*-{VERSION}.jar")):
+        for old in JARS.glob("delta-*.jar"):
+            old.unlink()
+        # Delta's own last: where it is, all are there
+        for jar in sorted(fetch(), key=lambda jar: "delta-spark" in jar.name):
+            part = shutil.copyfile(jar, JARS / "delta.part")
+            part.replace(JARS / jar.name.partition("_")[2])
+    print(f"fetch_jars: Delta {VERSION} is in {JARS}")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
