@@ -48,6 +48,13 @@ def instance_yaml(instances: Iterable[CaptureInstance], **meta: Any) -> str:
     return json.dumps({"version": 2, "models": models}, ensure_ascii=False)
 
 
+def make_wrappers(project: Project) -> None:
+    """The functions by time, by the scripts that generate_wrapper_function prints."""
+    printed = project.ok("run-operation", "generate_wrapper_function").output
+    for script in re.findall(r"^create function (fn_.*?);$", printed, re.M | re.S):
+        project.spark.sql(f"create or replace function {project.schema}.{script}")
+
+
 class Capture:
     """A project with the log table `landed` (Parquet: quicker than Delta), a view `raw_log` on it
     and one model an instance. `is_true`: the log is what a database may do."""
@@ -129,12 +136,6 @@ class Capture:
             return {}
         rows = self.sql("select * from {schema}.validity_intervals")
         return {r.capture_instance.lower(): (r.low_end, r.high_end or "") for r in rows}
-
-    def make_wrappers(self) -> None:
-        """The functions by time, by the scripts that generate_wrapper_function prints."""
-        printed = self.project.ok("run-operation", "generate_wrapper_function").output
-        for script in re.findall(r"^create function (fn_.*?);$", printed, re.M | re.S):
-            self.project.spark.sql(f"create or replace function {self.schema}.{script}")
 
     def call(self, function: str, *args: str | None) -> list[Row]:
         """The rows of a persistent table function."""

@@ -11,11 +11,11 @@
     {% set seconds = (modules.datetime.datetime.now(modules.pytz.utc) - run_started_at).total_seconds() %}
     {% do dbt_cdc._log_line('captured, in rows: ' ~ rows | join(', ') ~ '; ' ~ seconds | round | int ~ ' s') if rows %}
     {% set others, tracked = [], dbt_cdc._tracked_tables().values() | map(attribute='table') | sort %}
-    {% for row in dbt_cdc._uncaptured(dbt_cdc._fetch(dbt_cdc._logged_tables_sql(window))) %}
-        {% do others.append(row.source_schema ~ '.' ~ row.source_name ~ ' ' ~ '{:,}'.format(row.changes | int)) %}
+    {% for table in dbt_cdc._uncaptured(window.touched_tables) %}
+        {% do others.append(table.source_schema ~ '.' ~ table.source_name) %}
     {% endfor %}
     {% do dbt_cdc._log_line(
-        'in the log and not captured, in changes: ' ~ dbt_cdc._some(others, 'tables')
+        'in the log and not captured: ' ~ dbt_cdc._some(others | sort, 'tables')
         ~ '; dbt run-operation enable_table adds one'
     ) if others %}
     {% for _, instance in (dbt_cdc._capture_instances() | dictsort)[:1] %}
@@ -32,12 +32,3 @@
         ) %}
     {% endfor %}
 {% endmacro %}
-
-
-{% macro _logged_tables_sql(window) -%}
-    select source_schema, source_name, count(*) as changes
-    from {{ window.log }}
-    where operation in ('INSERT', 'UPDATE', 'DELETE') and lsn <= '{{ window.to_lsn }}'
-    group by source_schema, source_name
-    order by source_schema, source_name
-{%- endmacro %}

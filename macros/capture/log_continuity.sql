@@ -29,7 +29,7 @@
         (log.operation = 'COMMIT' or (log.operation in ('DDL', 'TRUNCATE') and log.tran_id is null))
         and log.lsn <= '{{ scanned_lsn }}'
         and log.lsn > (
-            select greatest(min(commit_lsn), max(case when opened_at < (
+            select greatest(min(begin_lsn), max(case when opened_at < (
                 select max(opened_at) - interval '1' day from {{ transactions }}
             ) then window_to_lsn end))
             from {{ transactions }}

@@ -40,116 +40,6 @@
 {% endmacro %}
 
 
-{#- `old_ends`: the ENDs at or below the log's end; `old_xids`: the transactions of the other events below it. -#}
-{% macro _debezium_news(events, batch) -%}
-{%- set is_binlog = dbt_cdc._debezium_reads_binlog(batch) -%}
-{%- set is_sqlserver = dbt_cdc._debezium_reads_sqlserver(batch) -%}
-with log_end as (
-    select
-        max(lsn) as last_lsn,
-        max(source_database) as database,
-        max(cast(get_json_object(balance, '$.read_position') as bigint)) as read_position,
-        max(cast(get_json_object(balance, '$.landed_below') as bigint)) as landed_below,
-        max(cast(get_json_object(balance, '$.copies_below') as bigint)) as copies_below
-    from {{ batch.log }}
-    where resume_position = {{ batch.position }}
-),
-
-passed as (
-    select
-        max(log_end.read_position) as read_position,
-        count_if(events.position <= log_end.read_position) - max(log_end.landed_below) as landed_since,
-        count_if(events.position <= {{ batch.position }}) as landed_below,
-        max(log_end.copies_below) as copies_below,
-        max(events.position) as end_position
-    from {{ events }} as events
-    cross join log_end
-),
-
-landed as (
-    select
-        position,
-        from_json(value, '{{ dbt_cdc._debezium_news_envelope(batch) }}') as event
-    from {{ events }}
-    where position > {{ batch.position }}
-),
-
-news as (
-    select
-        position,
-        {%- for name in ['op', 'status', 'id'] %}
-        coalesce(event.{{ name }}, event.payload.{{ name }}) as {{ name }},
-        {%- endfor %}
-        coalesce(event.source, event.payload.source) as source,
-        coalesce(event.transaction.id, event.payload.transaction.id, event.id, event.payload.id) as transaction_id,
-        {%- if is_binlog %}
-        coalesce(event.event_count, event.payload.event_count) as event_count,
-        coalesce(event.ddl, event.payload.ddl) as ddl,
-        {%- endif %}
-        last_lsn,
-        database,
-        {{ dbt_cdc._debezium_commit_number('last_lsn') }} as last_commit
-    from landed
-    cross join log_end
-),
-
-placed as (
-    select
-        *,
-        {%- if is_binlog %}
-        {{ dbt_cdc._debezium_binlog_place() }} as wal,
-        {{ dbt_cdc._debezium_binlog_xid("op = 't' or ddl is not null", 'transaction_id') }} as xid,
-        op in ('c', 'u', 'd', 't') or ddl is not null as is_change,
-        if(op in ('c', 'u', 'd', 't'), timestamp_millis(cast(source.ts_ms as bigint)), null) as sent_for
-        {%- elif is_sqlserver %}
-        {{ dbt_cdc._debezium_wal(batch, 'id') }} as wal
-        {%- else %}
-        try_cast(coalesce(source.lsn, split_part(id, ':', 2)) as bigint) as wal,
-        split_part(coalesce(transaction_id, source.txId), ':', 1) as xid,
-        op in ('c', 'u', 'd', 't') and transaction_id is null as is_untold,
-        cast(get_json_object(source.sequence, '$[0]') as bigint) as previous_end
-        {%- endif %}
-    from news
-)
-
-select
-    max(position) as last_position,
-    max(last_lsn) as last_lsn,
-    coalesce(max(database), min({{ dbt_cdc._debezium_database(batch) }})) as database,
-    {{ '0L' if is_binlog else 'min(wal)' }} as first_change,
-    bool_or(op = 'r') as has_snapshot_rows,
-    max(case when op = 'r' then wal end) as last_snapshot_wal,
-    {%- if is_binlog %}
-    cast(min(sent_for) as string) as first_time,
-    to_json(collect_set(case when is_change and wal <= last_commit then xid end)) as old_ends,
-    -- an END that comes again alone
-    to_json(array_union(
-        array_except(
-            collect_set(case when status = 'END' and event_count <> '0' then xid end),
-            collect_set(case when is_change and wal > last_commit then xid end)
-        ),
-        collect_set(case when is_change and wal <= last_commit then xid end)
-    )) as old_xids,
-    {%- elif is_sqlserver %}
-    to_json(collect_set(if((op in ('c', 'u', 'd') or status = 'END') and wal <= last_lsn, wal, null))) as old_ends,
-    '[]' as old_xids,
-    {%- else %}
-    coalesce(bool_or(is_untold), false) as has_untold,
-    to_json(collect_set(case
-        when status = 'END' and wal <= last_commit or is_untold and coalesce(previous_end, wal - 1) < last_commit
-            then xid
-    end)) as old_ends,
-    to_json(collect_set(case when not status <=> 'END' and wal <= last_commit then xid end)) as old_xids,
-    {%- endif %}
-    (select landed_below from passed) as landed_below,
-    coalesce((select copies_below from passed), 0) as copies_below,
-    coalesce((select landed_since from passed), 0) as landed_since,
-    (select read_position from passed) as read_position,
-    (select end_position from passed) as end_position
-from placed
-{%- endmacro %}
-
-
 {#- A connector that goes on at another server sends transactions again that the log has, with their names, at other
     places, which may be above the log's end. Only those of the times of this batch are looked for. -#}
 {% macro _debezium_find_sent_again(events, batch) %}
@@ -186,43 +76,36 @@ from placed
 {% endmacro %}
 
 
-{% macro _debezium_news_envelope(batch) -%}
-    {%- set fields = 'id: string, op: string, status: string, transaction: struct<id: string>, '
-        ~ 'source: struct<name: string, db: string, lsn: string, txId: string, sequence: string'
-        ~ (', file: string, pos: string, gtid: string, ts_ms: string>, event_count: string, ddl: string'
-            if dbt_cdc._debezium_reads_binlog(batch) else ', commit_lsn: string>') -%}
-struct<{{ fields }}, payload: struct<{{ fields }}>>
-{%- endmacro %}
+{#- Where the log's own snapshot is; a log of an older version tells only the first commit behind it. -#}
+{% macro _debezium_find_snapshot(batch) %}
+    {% set lsn = dbt_cdc._debezium_lsn(dbt_cdc._debezium_snapshot_commit()) %}
+    {% set found = dbt_cdc._fetch(
+        "select max(case when operation = 'INSERT' and lsn < '" ~ lsn ~ "' then source_lsn end) as snapshot_wal, "
+        ~ "min(case when operation = 'COMMIT' and lsn > '" ~ lsn ~ "' then lsn end) as first_lsn, "
+        ~ "count_if(lsn = '" ~ lsn ~ "') as has_snapshot from " ~ batch.log
+    )[0] %}
+    {% set wal = -1 if not found.has_snapshot else found.snapshot_wal if found.snapshot_wal is not none
+        else (found.first_lsn[2:16] | int(base=16)) - 1 if found.first_lsn else batch.last_snapshot_wal %}
+    {% do batch.update(snapshot_wal=wal, has_later_rows=batch.last_snapshot_wal > wal) %}
+{% endmacro %}
 
 
-{#- The connector and the database of an event, as one text; of a binary log, its name. -#}
-{% macro _debezium_database(batch) -%}
-{%- if dbt_cdc._debezium_reads_binlog(batch) -%}
-nullif(concat_ws(' of ', regexp_extract(source.file, '^(.*)[.]', 1), source.name), '')
-{%- else -%}
-nullif(concat_ws('.', source.name, source.db), '')
-{%- endif -%}
-{%- endmacro %}
+{#- The last commit that is no snapshot's: behind it no transaction may begin anew that tells it as the one before. -#}
+{% macro _debezium_find_place(batch) %}
+    {% do batch.update(last_place=dbt_cdc._fetch(
+        'select coalesce(max(' ~ dbt_cdc._debezium_commit_number() ~ '), 0) as place from ' ~ batch.log
+        ~ " where operation = 'COMMIT' and tran_id <> 'snapshot'")[0].place) %}
+{% endmacro %}
 
 
-{#- The database of one of the events, where a log begins. -#}
-{% macro _debezium_first_database(events, batch) -%}
-with landed as (
-    select from_json(value, '{{ dbt_cdc._debezium_news_envelope(batch) }}') as event
-    from {{ events }}
-    where contains(value, '"source"')
-),
-
-sources as (
-    select coalesce(event.source, event.payload.source) as source
-    from landed
-)
-
-select {{ dbt_cdc._debezium_database(batch) }} as database
-from sources
-where {{ dbt_cdc._debezium_database(batch) }} is not null
-limit 1
-{%- endmacro %}
+{#- Whether transactions of new events are in the log, or should have been. -#}
+{% macro _debezium_has_old_events(batch) %}
+    {% set xids = fromjson(batch.old_xids) %}
+    {% do return(fromjson(batch.old_ends) != [] or (xids != [] and dbt_cdc._fetch(
+        'select 1 from ' ~ batch.log ~ " where operation = 'COMMIT' and lsn > '"
+        ~ dbt_cdc._debezium_lsn(batch.first_change) ~ "' and tran_id in (" ~ dbt_cdc._literals(xids) ~ ') limit 1'
+    ) != [])) %}
+{% endmacro %}
 
 
 {#- Whether events hold rows of a snapshot after the first, where nothing else is known of them: of several snapshots,
@@ -262,35 +145,3 @@ from (
     )
 )
 {%- endmacro %}
-
-
-{#- Where the log's own snapshot is; a log of an older version tells only the first commit behind it. -#}
-{% macro _debezium_find_snapshot(batch) %}
-    {% set lsn = dbt_cdc._debezium_lsn(dbt_cdc._debezium_snapshot_commit()) %}
-    {% set found = dbt_cdc._fetch(
-        "select max(case when operation = 'INSERT' and lsn < '" ~ lsn ~ "' then source_lsn end) as snapshot_wal, "
-        ~ "min(case when operation = 'COMMIT' and lsn > '" ~ lsn ~ "' then lsn end) as first_lsn, "
-        ~ "count_if(lsn = '" ~ lsn ~ "') as has_snapshot from " ~ batch.log
-    )[0] %}
-    {% set wal = -1 if not found.has_snapshot else found.snapshot_wal if found.snapshot_wal is not none
-        else (found.first_lsn[2:16] | int(base=16)) - 1 if found.first_lsn else batch.last_snapshot_wal %}
-    {% do batch.update(snapshot_wal=wal, has_later_rows=batch.last_snapshot_wal > wal) %}
-{% endmacro %}
-
-
-{#- The last commit that is no snapshot's: behind it no transaction may begin anew that tells it as the one before. -#}
-{% macro _debezium_find_place(batch) %}
-    {% do batch.update(last_place=dbt_cdc._fetch(
-        'select coalesce(max(' ~ dbt_cdc._debezium_commit_number() ~ '), 0) as place from ' ~ batch.log
-        ~ " where operation = 'COMMIT' and tran_id <> 'snapshot'")[0].place) %}
-{% endmacro %}
-
-
-{#- Whether transactions of new events are in the log, or should have been. -#}
-{% macro _debezium_has_old_events(batch) %}
-    {% set xids = fromjson(batch.old_xids) %}
-    {% do return(fromjson(batch.old_ends) != [] or (xids != [] and dbt_cdc._fetch(
-        'select 1 from ' ~ batch.log ~ " where operation = 'COMMIT' and lsn > '"
-        ~ dbt_cdc._debezium_lsn(batch.first_change) ~ "' and tran_id in (" ~ dbt_cdc._literals(xids) ~ ') limit 1'
-    ) != [])) %}
-{% endmacro %}

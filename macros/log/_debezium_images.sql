@@ -23,12 +23,16 @@ end
 not (contains(value, coalesce(before, '')) and contains(value, coalesce(after, '')))
 and exists(
     regexp_extract_all(value, '[:,\\[]\\s*-?((?=[0-9]*[.])[0-9.]{17,}(?:[eE][-+]?[0-9]+)?)', 1),
-    number -> not contains(concat_ws(' ', before, after), number) and (
-        length(number) > 30 or number rlike '[.][0-9]{19}'
-        or not try_cast(number as decimal(38, 18))
-        <=> try_cast(try_cast(number as double) as decimal(38, 18))
-    )
+    number -> not contains(concat_ws(' ', before, after), number) and {# -#}
+    {{ dbt_cdc._significant_digits('number') }} <> {# -#}
+    {{ dbt_cdc._significant_digits('cast(cast(number as double) as string)') }}
 )
+{%- endmacro %}
+
+
+{#- The digits of a number's text, without the zeros at its ends, its point and its exponent. -#}
+{% macro _significant_digits(number) -%}
+regexp_replace({{ number }}, '^[0.]+|[0.]*(?:[eE].*)?\\z|[.]', '')
 {%- endmacro %}
 
 

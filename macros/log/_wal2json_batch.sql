@@ -1,13 +1,13 @@
 {#- What this run reads: the lines after `position` up to `last_position`; the next run reads on behind
-    `resume_position`, which is before the first transaction whose C has not landed (`open_transaction`, its B at
-    `open_position`). `last_commit` is the commit number of the last transaction in the log (0: none yet).
-    `has_repeats`: some transaction came more than once; `has_old_lines`: one at or below the log's end. `landed` counts
-    the lines up to `resume_position`. Of a view nothing is known before it is read. -#}
+    `resume_position`, which is before the first transaction whose C has not landed: `open_transaction`, with its B at
+    `open_position` and the time `open_time`. `last_commit` is the commit number of the last transaction in the log (0:
+    none yet). `has_repeats`: some transaction came more than once; `has_old_lines`: one at or below the log's end.
+    `landed` counts the lines up to `resume_position`. Of a view nothing is known before it is read. -#}
 {% macro _wal2json_batch(events, log, is_incremental) %}
     {% set batch = {
         'log': log, 'is_incremental': is_incremental, 'is_bounded': false, 'position': none, 'last_position': none,
         'resume_position': none, 'last_commit': 0, 'has_repeats': true, 'has_old_lines': false,
-        'open_position': none, 'open_transaction': none, 'landed': 0,
+        'open_position': none, 'open_transaction': none, 'open_time': none, 'landed': 0,
     } %}
     {% if is_incremental or (execute and dbt_cdc._is_building() and config.get('materialized') != 'view') %}
         {% set log_end = dbt_cdc._fetch(dbt_cdc._wal2json_log_end(log))[0] if is_incremental else {} %}
@@ -44,7 +44,7 @@ with landed as (
     select
         position,
         case when contains(value, '"nextlsn"')
-            then from_json(value, 'action string, xid string, nextlsn string') end as event
+            then from_json(value, 'action string, xid string, nextlsn string, timestamp string') end as event
     from {{ events }}
     {%- if batch.position is not none %}
     where position > {{ batch.position }}
@@ -56,6 +56,7 @@ marks as (
         position,
         event.action,
         event.xid,
+        event.timestamp,
         {{ dbt_cdc._wal2json_lsn_number('event.nextlsn') }} as commit_number,
         case when event.action in ('B', 'C') then position end as mark_position
     from landed
@@ -68,6 +69,7 @@ transactions as (
         min(case when action = 'B' then position end) as first_begin,
         max(case when action = 'B' then position end) as last_begin,
         max(mark_position) as last_mark,
+        min(timestamp) as commit_time,
         count_if(action = 'B') as begins,
         count_if(action = 'C') as ends,
         max(position) as last_position
@@ -93,6 +95,7 @@ select
     max(last_position) as last_position,
     min(open_position) as open_position,
     min_by(concat_ws(':', xid, commit_number), open_position) as open_transaction,
+    cast(try_cast(min_by(commit_time, open_position) as timestamp) as string) as open_time,
     coalesce(max(begins) > 1, false) as has_repeats,
     coalesce(min(commit_number) <= {{ batch.last_commit }}, false) as has_old_lines
 from open_transactions

@@ -4,6 +4,7 @@
 opened as (
     select
         *,
+        {{ dbt_cdc._wal2json_operation() | indent(8) }} as operation,
         max(case when action = 'B' then position end) over so_far as begin_position,
         count_if(action in ('I', 'U', 'D', 'T')) over so_far as changes_so_far,
         max(position) over (
@@ -24,7 +25,11 @@ attempts as (
         max(position) as last_position,
         min(case when action = 'C' then position end) as end_position,
         count_if(position = position_before) as copied_positions,
-        count_if(action in ('I', 'U', 'D', 'T')) as changes
+        count_if(action in ('I', 'U', 'D', 'T')) as changes,
+        {{- dbt_cdc._tables_by_operation() }},
+        array_sort(collect_list(
+            case when action = 'T' then struct(changes_so_far as ordinal, source_schema, source_name) end
+        )) as emptied
         {%- if batch.has_repeats %},
         transform(
             array_sort(collect_list(
@@ -116,6 +121,10 @@ emitted_transactions as (
         end as begin_position,
         coalesce(end_position, last_position) as end_position,
         changes,
+        inserted,
+        deleted,
+        updated,
+        emptied,
         case
             when (1 + changes) div {{ 2 ** 24 }} >= commit_number - previous_commit
                 then {{ dbt_cdc._raise_bad_record(
@@ -219,14 +228,8 @@ changes as (
 placed as (
     select
         *,
-        case action
-            when 'B' then 'BEGIN'
-            when 'C' then 'COMMIT'
-            when 'I' then 'INSERT'
-            when 'U' then 'UPDATE'
-            when 'D' then 'DELETE'
-            when 'T' then 'TRUNCATE'
-        end as operation,
+        {{ dbt_cdc._wal2json_operation() | indent(8) }} as operation,
+        record_time as begin_time,
         if(action = 'C', commit_number, previous_commit + (1 + ordinal) div {{ 2 ** 24 }}) as high,
         if(action = 'C', 0, (1 + ordinal) % {{ 2 ** 24 }}) as low
     from changes
@@ -248,11 +251,42 @@ records as (
         case when source_name is not null then wal end as source_lsn,
         case when action = 'C' then changes end as events,
         case when action = 'C' then {{ dbt_cdc._wal2json_balance(batch) }} end as balance,
+        {{ dbt_cdc._wal2json_told_summary() | indent(8) }} as `transaction`,
         position,
         {{ 'cast(null as bigint)' if batch.resume_position is none else batch.resume_position ~ 'L' }}
             as resume_position
     from placed
 )
+{%- endmacro %}
+
+
+{% macro _wal2json_operation() -%}
+case action
+    when 'B' then 'BEGIN'
+    when 'C' then 'COMMIT'
+    when 'I' then 'INSERT'
+    when 'U' then 'UPDATE'
+    when 'D' then 'DELETE'
+    when 'T' then 'TRUNCATE'
+end
+{%- endmacro %}
+
+
+{#- The column `transaction` of a COMMIT, as told_transactions.sql reads it. -#}
+{% macro _wal2json_told_summary() -%}
+{%- set truncates -%}
+transform(emptied, truncate -> named_struct(
+        'lsn', {{ dbt_cdc._debezium_lsn_sql(
+            'previous_commit + (1 + truncate.ordinal) div ' ~ 2 ** 24, '(1 + truncate.ordinal) % ' ~ 2 ** 24) }},
+        'record_time', cast(record_time as string),
+        'operation', 'TRUNCATE',
+        'source_schema', truncate.source_schema,
+        'source_name', truncate.source_name
+    ))
+{%- endset -%}
+case when action = 'C' then {{ dbt_cdc._transaction_summary(
+    dbt_cdc._debezium_lsn_sql('previous_commit', '1'), 'changes + 2', 'inserted', 'deleted', 'updated', truncates
+) }} end
 {%- endmacro %}
 
 

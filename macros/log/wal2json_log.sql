@@ -9,7 +9,7 @@
     {%- do dbt_cdc._wal2json_check_log(this) if is_incremental -%}
     {%- set batch = dbt_cdc._wal2json_batch(events, this, is_incremental) -%}
     {%- do dbt_cdc._wal2json_check_old_lines(events, batch) if batch.has_old_lines -%}
-    {%- do dbt_cdc._wal2json_say_what_waits(batch) if batch.open_position is not none and dbt_cdc._is_building() -%}
+    {%- do dbt_cdc._wal2json_note(this, batch) if dbt_cdc._is_building() -%}
 with {{ dbt_cdc._wal2json_lines(events, batch) }},
 
 {{ dbt_cdc._wal2json_attempts(batch) }},
@@ -57,9 +57,13 @@ where not exists (
 {% endmacro %}
 
 
-{% macro _wal2json_say_what_waits(batch) %}
-    {% do dbt_cdc._log_line(
-        'transaction ' ~ batch.open_transaction ~ ' waits: its lines have landed from position '
-        ~ batch.open_position ~ ' on, its C has not'
-    ) %}
+{#- Notes that this command has written the log, and what waits, for the command's end. -#}
+{% macro _wal2json_note(log, batch) %}
+    {% set waiting = [] %}
+    {% do waiting.append({
+        'tran_id': batch.open_transaction, 'since': batch.open_time, 'first_position': batch.open_position,
+        'reason': 'its lines have landed from position ' ~ batch.open_position ~ ' on, its C has not',
+    }) if batch.open_position is not none %}
+    {% do dbt_cdc._invocation_cache().update(
+        adapter={'unique_id': model.unique_id, 'log': log, 'waiting': waiting}) %}
 {% endmacro %}

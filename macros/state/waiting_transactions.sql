@@ -9,11 +9,8 @@
         and load_cached_relation(adapter_log.log) is not none %}
     {% if is_written %}
         {% do dbt_cdc._record_balance(adapter_log) if adapter_log.has_news and adapter_log.log.type != 'view' %}
-        {% set batch = dbt_cdc._debezium_batch(
-            adapter_log.events, adapter_log.log, adapter_log.is_incremental, adapter_log.connector) %}
-        {#- where the log has taken in all that has landed, nothing waits -#}
-        {% set found = dbt_cdc._fetch(dbt_cdc._waiting_sql(adapter_log, batch))
-            if batch.position is none or batch.position < batch.last_position else [] %}
+        {% set found = adapter_log.waiting if 'waiting' in adapter_log
+            else dbt_cdc._debezium_waiting(adapter_log) %}
         {% do dbt_cdc._ensure_state_tables() if found %}
         {% set waiting = dbt_cdc._state_relation('waiting_transactions') %}
         {% if found %}
@@ -42,6 +39,15 @@
             {% do dbt_cdc._invocation_cache().update(waiting_for=dbt_cdc._waiting_text(row)) %}
         {% endfor %}
     {% endif %}
+{% endmacro %}
+
+
+{#- Where the log has taken in all that has landed, nothing waits. -#}
+{% macro _debezium_waiting(adapter_log) %}
+    {% set batch = dbt_cdc._debezium_batch(
+        adapter_log.events, adapter_log.log, adapter_log.is_incremental, adapter_log.connector) %}
+    {% do return(dbt_cdc._fetch(dbt_cdc._waiting_sql(adapter_log, batch))
+        if batch.position is none or batch.position < batch.last_position else []) %}
 {% endmacro %}
 
 

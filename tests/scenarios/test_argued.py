@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from capturing import Capture, instance_yaml
+from capturing import Capture, instance_yaml, make_wrappers
 from consuming import CONSUMERS, consumed, expected
 from harness import Project
 from pyspark.sql import SparkSession
@@ -379,7 +379,7 @@ def test_times_in_a_session_of_another_zone(
     for number in range(4):
         capturing.land(writer.insert("lines", id=number, n=number))
     capturing.run()
-    capturing.make_wrappers()
+    make_wrappers(capturing.project)
     spark, start, end = capturing.project.spark, "2024-05-01 00:01:00", "2024-05-01 00:03:00"
 
     def ask() -> list[Any]:

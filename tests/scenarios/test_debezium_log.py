@@ -591,6 +591,19 @@ def test_events_that_can_not_be_read(read, value, message):
     assert message in str(error.value)
 
 
+def test_doubles_are_read_whoever_spells_them(read):
+    """A landing that writes JSON anew gives small ones no exponent; none lacks a digit."""
+    rng = random.Random(1)
+    doubles = [rng.random() * 10.0 ** rng.randrange(-12, 12) for _ in range(300)]
+    texts = [f"{Decimal(repr(double)):f}" for double in doubles]
+    event = change("c", "7", 1, 80000, after={"n": 1})
+    event = replace(event, value=event.value.replace("1}}", f"[{', '.join(texts)}]}}}}"))
+    assert texts[0] in event.value
+    found = read(arrive([event, status("END", "7", 90000, 1)]))
+    images = [json.loads(image) for row in found for image in row if str(image).startswith('{"n"')]
+    assert images == [{"n": doubles}]
+
+
 @pytest.mark.more
 def test_an_event_without_a_position(read):
     """As a line that was cut, where a landing of one's own lets it through (test_landing: ours)."""

@@ -135,12 +135,12 @@ def test_what_the_first_publication_says(make_project: Callable[..., Project]) -
     story.capture.run("--select", "+dbo_items_ct")
     said = story.capture.run().output
     assert re.search(r"captured, in rows: dbo_items 3, dbo_notes 1; \d+ s\n", said)
-    assert "not captured, in changes" not in said and "after a version" not in said
+    assert "in the log and not captured" not in said and "after a version" not in said
     tracking = Tracking(make_project, [TRACKED])
     tracking.land(story.records)
     said = tracking.run().output
     assert "captured, in rows" not in said and "ask for changes" not in said
-    assert "in the log and not captured, in changes: dbo.notes 1; dbt run-op" in said
+    assert "in the log and not captured: dbo.notes; dbt run-op" in said
     (asked,) = re.findall('after a version: dbt show --inline "(.*)"', said)
     assert "sys_change_version" in tracking.project.ok("show", "--inline", asked).output
 

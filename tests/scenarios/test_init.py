@@ -170,7 +170,7 @@ def test_the_shipped_events(first: First, capsys: pytest.CaptureFixture[str]) ->
     assert "next: dbt run; then dbt show --inline" in said.splitlines()[-1]
     said = first.dbt("run")
     assert re.search(r"cdc: captured, in rows: public_customers \d+, public_docs \d+, ", said)
-    others = "in the log and not captured, in changes: public.pgbench_accounts "
+    others = "in the log and not captured: public.pgbench_accounts, "
     assert others in said and "public.docs" not in said.partition(others)[2].split("\n")[0]
     assert re.search("ask for changes: dbt show --inline .* --output json$", said, re.M)
     said = first.dbt("run")

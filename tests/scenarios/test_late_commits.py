@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
@@ -115,6 +116,23 @@ def test_below_the_low_end_nothing_is_late(make_project: Callable[..., Project])
     target.project.ok("run-operation", "cleanup")
     target.land(late)
     assert "too late" not in target.run().output
+
+
+def test_before_the_first_commit_nothing_is_passed_over(
+    make_project: Callable[..., Project],
+) -> None:
+    """It began behind the log's first record, and committed before the log's first commit."""
+    target, writer = capture(make_project)
+    writer.transactions = 1
+    begin, *late = [writer.record("BEGIN"), *writer.insert("items", id=2, name="n")]
+    first = replace(begin, tran_id="first")
+    rest = [writer.record("INSERT", "items", after_image={"id": 1, "name": "n"}, tran_id="first")]
+    rest.append(writer.record("COMMIT", tran_id="first"))
+    target.land([first, *rest])
+    target.run()
+    target.land(late)
+    refused(target, "1 transaction of dbo.items", late[-1].lsn)
+    assert ids(target) == [1]
 
 
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.more)])

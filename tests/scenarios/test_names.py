@@ -11,7 +11,7 @@ from functools import partial
 
 import pytest
 from asking import rows, values
-from capturing import Capture, instance_yaml
+from capturing import Capture, instance_yaml, make_wrappers
 from harness import Project
 from reference.capture import CaptureInstance
 from reference.change_tracking import TrackedTable
@@ -204,7 +204,7 @@ def test_columns_with_names_of_ours(make_project: Callable[..., Project]) -> Non
     writer.commit(("UPDATE", "routes", row, {**row, "mask_1": 7}))
     target.land(writer.new())
     target.run()
-    target.make_wrappers()
+    make_wrappers(target.project)
     window = [target.value(f"fn_cdc_get_m{end}") for end in ("in_lsn('dbo_routes')", "ax_lsn()")]
     for kind, option, expected in (
         ("all", "all", [(2, 1, 1), (2, 2, 2), (4, 1, 7)]),

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from capturing import Capture, instance_yaml
+from capturing import Capture, instance_yaml, make_wrappers
 from harness import Project
 from reference.capture import CaptureInstance
 from reference.log import UTC, LogRecord, int_to_lsn
@@ -54,7 +54,7 @@ def story(make_project: Callable[..., Project]) -> Capture:
     capture.project.write("models/late.yml", instance_yaml([LATE]))
     capture.land(transaction(2))
     capture.run()
-    capture.make_wrappers()
+    make_wrappers(capture.project)
     return capture
 
 

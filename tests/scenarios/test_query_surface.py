@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from asking import compiled, rows, values
-from capturing import Capture, plain_values
+from capturing import Capture, make_wrappers, plain_values
 from harness import Project
 from pyspark.sql import Row
 from reference.capture import CaptureInstance, ChangeRow, MappingRow
@@ -118,7 +118,7 @@ def story(make_project: Callable[..., Project], ansi: None) -> Capture:
     capture.run()
     capture.land(commits.records(times[20:]))
     capture.run()
-    capture.make_wrappers()
+    make_wrappers(capture.project)
     return capture
 
 

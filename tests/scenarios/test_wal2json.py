@@ -337,6 +337,26 @@ class TestWhatTheLogHas:
         assert records[1].record_time == datetime(2026, 11, 21, 9, 15, 7, 500000)
         assert json.loads(records[1].encodings) == {"id": "integer", "v": "text"}
 
+    def test_a_commit_tells_its_transaction(self, slot, spark):
+        other = insert(2, table="u")
+        slot.read(
+            *transaction(7, 100000, insert(1), other, TRUNCATE, delete(row(1, "a")), insert(3)),
+            *transaction(8, 100200, update(row(3, "a"), row(4, "a"))),
+        )
+        query = slot.query.replace(f"{slot.project.schema}.landed", "landed_lines")
+        records = sorted(spark.sql(query).collect())
+        tables = {"INSERT": "inserted", "DELETE": "deleted", "UPDATE": "updated"}
+        for xid in ("7", "8"):
+            found = [record for record in records if record.tran_id == xid]
+            told = json.loads(found[-1]["transaction"])
+            assert [told["begin_lsn"], told["records"]] == [found[0].lsn, len(found)]
+            for operation, name in tables.items():
+                names = {r.source_name for r in found if r.operation == operation}
+                assert [t["source_name"] for t in told[name]] == sorted(names)
+            emptied = [r.lsn for r in found if r.operation == "TRUNCATE"]
+            assert [change["lsn"] for change in told["schema_changes"]] == emptied
+        assert [r["transaction"] for r in records if r.operation != "COMMIT"] == [None] * 8
+
     def test_what_comes_again(self, slot):
         """Whole transactions, and one that was cut off twice; what is open at the end waits."""
         first, second = (
@@ -427,12 +447,17 @@ def test_batches_that_end_inside_transactions(slot):
     second = transaction(9, 100200, insert(2), update(row(2, "a"), row(3, "a")))
     waits = slot.run(*first, *empty, *second[:2])
     assert waits.success
-    assert "transaction 9:100200 waits: its lines have landed from position 6 on" in waits.output
+    says = "its lines have landed from position 6 on, its C has not"
+    assert re.search(f"transaction 9:100200 waits since 2026-11-21 .*: {says}", waits.output)
+    (found,) = slot.project.table("waiting_transactions").collect()
+    assert (found.tran_id, found.first_position, found.reason) == ("9:100200", 6, says)
     assert slot.log() == one(7, ("INSERT", "t", None, image(1, "a")))
     assert {r.resume_position for r in slot.project.table("log").collect()} == {5}
     assert slot.run(*first, *empty, *second[:3]).success  # it began again, and copies came
     assert len(slot.log()) == 5  # and nothing else than an empty one
     assert slot.run(second[3], *transaction(10, 100300), *transaction(11, 100400)[:1]).success
+    (found,) = slot.project.table("waiting_transactions").collect()
+    assert found.tran_id == "11:100400"
     records = [
         *one(7, ("INSERT", "t", None, image(1, "a"))),
         *one(8),
