@@ -30,7 +30,7 @@ import debezium  # noqa: E402
 import harness  # noqa: E402
 import jobs  # noqa: E402
 import matplotlib  # noqa: E402
-from capturing import instance_yaml  # noqa: E402
+from capturing import instance_yaml, make_wrappers  # noqa: E402
 from measure import Result, compare  # noqa: E402
 from orders_log import COLUMNS, ORDERS, Log, write_log  # noqa: E402
 from pyspark.sql import SparkSession  # noqa: E402
@@ -123,7 +123,11 @@ def captured(bench: Bench, log: Log) -> tuple[Callable[[], object], Callable[[],
         spark.sql(f"drop table if exists {table}")
         spark.sql(f"create table {table} like {project.schema}.shape")
 
-    return lambda: spark.sql(statement), empty, project.schema
+    def send() -> None:
+        spark.sql(statement)
+        assert not spark.table(table).isEmpty(), f"{table}: nothing is captured"
+
+    return send, empty, project.schema
 
 
 def memory(bench: Bench) -> Iterator[Result]:
@@ -203,6 +207,7 @@ def special(bench: Bench, project: harness.Project, log: Log) -> Iterator[Result
     what, plain = "the last 20th", bench.read(bench.asked(project, by_lsn))
     by_time = bench.read(bench.asked(project, f"all_changes_between('dbo_orders', {times})"))
     yield compare(f"all_changes_between, {what} by time", "by LSN", by_time, plain, 1.2, **many)
+    make_wrappers(project)
     function = f"select * from {project.schema}.fn_all_changes_dbo_orders({times})"
     yield compare(
         f"fn_all_changes_dbo_orders, {what} by time",

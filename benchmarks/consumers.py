@@ -42,8 +42,10 @@ def follow(bench: Bench) -> Iterator[Result]:
     log = Log(size, before.transactions, old_keys=keys)
     write_log(bench.spark, log, f"{schema}.landed", 2)
     tables = ("orders_now", "orders_then", "orders_snapshot")
-    versions = {t: project.sql(f"describe history {{schema}}.{t}")[0].version for t in tables}
+    versions = {t: version(project, t) for t in tables}
     project.ok("run")
+    # a MERGE writes where its bookmark is open: as of right before the last write, which moved it
+    versions["consumer_bookmarks"] = version(project, "consumer_bookmarks") - 1
     asked = f"get_net_changes('dbo_orders', '{log.first_lsn}', '{log.last_lsn}')"
     staged = f"create table {schema}.net using delta as {bench.asked(project, asked)}"
     bench.spark.sql(staged)
@@ -58,7 +60,13 @@ def follow(bench: Bench) -> Iterator[Result]:
     )
 
     def restore(table: str) -> None:
-        bench.spark.sql(f"restore table {schema}.{table} to version as of {versions[table]}")
+        for name in (table, "consumer_bookmarks"):
+            bench.spark.sql(f"restore table {schema}.{name} to version as of {versions[name]}")
+
+    def send(statement: str, table: str) -> None:
+        before = version(project, table)
+        bench.spark.sql(statement).collect()
+        assert version(project, table) > before, f"{table}: nothing is written"
 
     against = "a bare MERGE of the same rows"
     for kind, table, goal in (("replica", "orders_now", 1.2), ("history", "orders_then", 2.0)):
@@ -66,15 +74,15 @@ def follow(bench: Bench) -> Iterator[Result]:
         yield compare(
             f"{kind}, {count:,} net changes into {keys:,} rows",
             against,
-            lambda statement=statement: bench.spark.sql(statement).collect(),
-            lambda: bench.spark.sql(merge).collect(),
+            lambda statement=statement, table=table: send(statement, table),
+            lambda: send(merge, "orders_now"),
             goal,
             bench.runs,
             prepare_a=lambda table=table: restore(table),
             prepare_b=lambda: restore("orders_now"),
         )
     restore("orders_then")
-    seconds = timed(lambda: bench.spark.sql(statement).collect())
+    seconds = timed(lambda: send(statement, "orders_then"))
     restore("orders_now")
     bench.spark.sql(merge)
     snapshot = timed(lambda: project.ok("snapshot"))
@@ -91,6 +99,11 @@ def follow(bench: Bench) -> Iterator[Result]:
     name = f"history of {kept:,} versions"
     missed = f"dbt snapshot, which misses {kept - seen:,} of them and {gone:,} deletes"
     yield Result(name, missed, seconds, snapshot, seconds / snapshot, None)
+
+
+def version(project: harness.Project, table: str) -> int:
+    """The last version of a Delta table."""
+    return project.sql(f"describe history {{schema}}.{table} limit 1")[0].version
 
 
 def consuming(bench: Bench) -> harness.Project:
