@@ -93,7 +93,5 @@ order by fate
 
 {#- A number of what an image says: a column that came later is NULL in the rows that were there. -#}
 {% macro _dms_content(image) -%}
-cast(xxhash64(regexp_replace(
-                regexp_replace({{ image }}, ',"[^"\\\\]*":null', ''), '"[^"\\\\]*":null,?', ''
-            )) as decimal(38, 0))
+cast(xxhash64({{ dbt_cdc._dms_without_nulls(image) | indent(12) }}) as decimal(38, 0))
 {%- endmacro %}

@@ -82,7 +82,7 @@ full_load as (
 {#- CTE `committed`: the changes of whole transactions. What was committed in the same hundredth of a second is one, and
     so are two, less than a second apart, over which one transaction goes on. -#}
 {% macro _dms_committed(batch) -%}
-{%- set has_ids = namespace(found=false) -%}
+{%- set has_ids = namespace(found=batch.messages is not none) -%}
 {%- for relation in batch.tables.values() if 'transaction_id' in dbt_cdc._dms_columns(relation, batch.headers) -%}
     {%- set has_ids.found = true -%}
 {%- endfor -%}

@@ -2,8 +2,11 @@
     hundredths since 1970 and the number, 40 bits each, are the LSN of a change; a COMMIT has the highest number. Rows
     of a full load have no change_seq: their time is 1. -#}
 
-{#- CTE `landed`: the rows of all tables, as they are. -#}
+{#- CTEs `landed`, the rows of all tables as they are, and `placed`. -#}
 {% macro _dms_rows(batch) -%}
+{%- if batch.messages is not none -%}
+{{ dbt_cdc._dms_messages(batch) }},
+{%- else -%}
 landed as (
     {%- for table, relation in batch.tables.items() %}
     {%- set columns = dbt_cdc._dms_columns(relation, batch.headers) %}
@@ -24,6 +27,7 @@ landed as (
     {{ 'union all' if not loop.last }}
     {%- endfor %}
 ),
+{%- endif %}
 
 timed as (
     select

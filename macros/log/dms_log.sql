@@ -3,8 +3,10 @@
 {% macro dms_log(events, keys=none, settle_minutes=10, headers=none) -%}
     {%- do dbt_cdc._dms_check(events, keys, settle_minutes, headers) -%}
     {%- set is_incremental = execute and is_incremental() -%}
+    {%- set is_stream = events.identifier is defined -%}
     {%- set batch = {
-        'tables': events, 'keys': keys or {}, 'headers': headers or {}, 'settle_minutes': settle_minutes, 'log': this,
+        'tables': {} if is_stream else events, 'messages': events if is_stream else none, 'keys': keys or {},
+        'headers': headers or {}, 'settle_minutes': settle_minutes, 'log': this,
         'last_lsn': dbt_cdc._told_log_end(this, 'dms_log') if is_incremental else dbt_cdc._zero_lsn(),
     } -%}
     {%- do dbt_cdc._dms_look(batch) if dbt_cdc._is_building() -%}
@@ -24,16 +26,26 @@ where not exists (select 1 from {{ this }} where lsn > '{{ batch.last_lsn }}' an
 {%- endmacro %}
 
 
-{% macro _dms_check(tables, keys, settle_minutes, headers) %}
+{% macro _dms_check(events, keys, settle_minutes, headers) %}
+    {% set is_stream = events.identifier is defined %}
     {#- a view would show changes that come late at a commit that was captured, and no scan would see them -#}
     {% do dbt_cdc._raise_not_incremental('dms_log') if execute and config.get('materialized') != 'incremental' %}
-    {% do dbt_cdc._check_gives_relations(
-        'dms_log', 'events', tables,
-        "give each source table the table that its rows land in: {'dbo.orders': source('dms', 'orders')}"
-    ) %}
+    {% if not is_stream %}
+        {% do dbt_cdc._check_gives_relations(
+            'dms_log', 'events', events,
+            "give each source table the table that its rows land in: {'dbo.orders': source('dms', 'orders')}; or the "
+            ~ "table that the messages of a stream land in: source('dms', 'landed_messages')"
+        ) %}
+    {% elif execute and not (dbt_cdc._exported_has(events, 'position') and dbt_cdc._exported_has(events, 'value')) %}
+        {% do dbt_cdc.raise_cdc_error(
+            22963, 'dms_log: ' ~ events ~ ' has no columns position and value',
+            'land a stream as landed_files and landed_table do, a message in each row; of tables give a dictionary: '
+            ~ "{'dbo.orders': source('dms', 'orders')}"
+        ) %}
+    {% endif %}
     {% do dbt_cdc._check_names_tables('dms_log', 'keys', keys) %}
     {% for table, columns in (keys or {}).items() if columns is string or columns is mapping or not columns
-        or table not in tables %}
+        or not is_stream and table not in events %}
         {% do dbt_cdc.raise_cdc_error(
             22963, 'dms_log: keys gives ' ~ table ~ " '" ~ columns ~ "'",
             "give tables of events a list of columns: {'dbo.orders': ['order_id']}"
@@ -45,11 +57,12 @@ where not exists (select 1 from {{ this }} where lsn > '{{ batch.last_lsn }}' an
             'give the minutes after which the rows of all tables have landed, 0 or more'
         ) %}
     {% endif %}
-    {% if headers is not none and (headers is not mapping
-        or headers | reject('in', ['change_seq', 'operation', 'transaction_id']) | list) %}
+    {% set named = ['change_seq'] if is_stream else ['change_seq', 'operation', 'transaction_id'] %}
+    {% if headers is not none and (headers is not mapping or headers | reject('in', named) | list) %}
         {% do dbt_cdc.raise_cdc_error(
             22963, "dms_log: headers is '" ~ headers ~ "'",
-            "give the names of columns: {'change_seq': 'seq', 'operation': 'op', 'transaction_id': 'tx'}"
+            "give the names of columns: {'change_seq': 'seq'" ~ ('}' if is_stream
+            else ", 'operation': 'op', 'transaction_id': 'tx'}")
         ) %}
     {% endif %}
 {% endmacro %}

@@ -1,4 +1,4 @@
-"""AWS DMS's files and Qlik Replicate's change tables as a log."""
+"""AWS DMS's files, Qlik Replicate's change tables and the streams of both as a log."""
 
 from __future__ import annotations
 
@@ -11,7 +11,17 @@ import pytest
 from harness import DbtResult, Project
 from reference.log import int_to_lsn
 from reference.source import Database, rows_by_the_log
-from reference.task import DMS, LANDED, QLIK, Task
+from reference.task import (
+    DMS,
+    LANDED,
+    QLIK,
+    Message,
+    Task,
+    dms_message,
+    messages,
+    qlik_message,
+    texts,
+)
 
 pytestmark = pytest.mark.slow
 KEYED, KEYLESS = "dbo.orders", "dbo.notes"
@@ -47,16 +57,53 @@ class Landed:
         self.land(list(rows))
         return self.project.dbt("run", "--select", "shop_log", vars=vars)
 
+    def sent(self, rows: list[Any]) -> list[Any]:
+        """What lands of a task's rows."""
+        return rows
+
     def records(self) -> list[Any]:
         return sorted(self.project.table("shop_log").collect(), key=lambda row: row.lsn)
 
 
-def log_model(**arguments: Any) -> str:
+class Streamed(Landed):
+    """A project whose log is made of a task's messages."""
+
+    engine, images = "qlik", "all"
+
+    def start(self, headers: dict[str, str] = QLIK) -> None:
+        self.position = 0
+        self.project.clear()
+        self.project.sql("drop table if exists {schema}.landed_messages")
+        self.project.sql(
+            "create table {schema}.landed_messages (position bigint, topic string, value string)"
+            " using delta"
+        )
+
+    def sent(self, rows: list[Any]) -> list[Any]:
+        return messages(rows, self.engine, self.images)
+
+    def land(self, rows: list[Any]) -> None:
+        """Rows of a task, or what has been sent of them."""
+        sent = self.sent(rows) if rows and isinstance(rows[0][1], tuple) else rows
+        if sent:
+            numbered = [(self.position + n, *message) for n, message in enumerate(sent)]
+            self.position += len(sent)
+            name = f"{self.project.schema}.landed_messages"
+            columns = self.project.spark.table(name).schema
+            self.project.spark.createDataFrame(numbered, columns).write.insertInto(name)
+
+
+TABLES = (
+    "{'dbo.orders': source('dms', 'landed_orders'), 'dbo.notes': source('dms', 'landed_notes')}"
+)
+STREAM = "source('dms', 'landed_messages')"
+
+
+def log_model(events: str = TABLES, **arguments: Any) -> str:
     more = "".join(f", {name}={value!r}" for name, value in arguments.items())
     return (
         "{{ config(materialized='incremental', incremental_strategy='append',"
-        " file_format='delta') }}\n{{ dbt_cdc.dms_log({'dbo.orders': source('dms',"
-        f" 'landed_orders'), 'dbo.notes': source('dms', 'landed_notes')}}{more}) }}}}"
+        f" file_format='delta') }}}}\n{{{{ dbt_cdc.dms_log({events}{more}) }}}}"
     )
 
 
@@ -66,7 +113,7 @@ SOURCES = {
         {
             "name": "dms",
             "schema": "{{ target.schema }}",
-            "tables": [{"name": "landed_orders"}, {"name": "landed_notes"}],
+            "tables": [{"name": f"landed_{name}"} for name in ("orders", "notes", "messages")],
         }
     ],
 }
@@ -76,6 +123,22 @@ SOURCES = {
 def landed(make_project: Callable[..., Project]) -> Landed:
     models = {"shop_log.sql": log_model(), "sources.yml": json.dumps(SOURCES)}
     return Landed(make_project(models=models, vars={"cdc_log_model": "shop_log"}))
+
+
+@pytest.fixture(scope="module")
+def streamed(make_project: Callable[..., Project]) -> Streamed:
+    models = {"shop_log.sql": log_model(STREAM), "sources.yml": json.dumps(SOURCES)}
+    return Streamed(make_project(models=models, vars={"cdc_log_model": "shop_log"}))
+
+
+@pytest.fixture(params=["tables", "qlik", "dms"])
+def way(request: pytest.FixtureRequest) -> Landed:
+    """Qlik's tables, or a stream of either engine."""
+    if request.param == "tables":
+        return request.getfixturevalue("landed")
+    streamed = request.getfixturevalue("streamed")
+    streamed.engine = request.param
+    return streamed
 
 
 def shop(seed: int, steps: int) -> Database:
@@ -105,10 +168,16 @@ def shop(seed: int, steps: int) -> Database:
     return database
 
 
+def as_texts(rows: list[str]) -> list[str]:
+    return sorted(json.dumps(texts(json.loads(row)), sort_keys=True) for row in rows)
+
+
 def is_consistent(landed: Landed, database: Database) -> int:
     """At each COMMIT both tables are as they were behind one transaction, a later one each time."""
     records, at = landed.records(), 0
     truths = {table: database.truths(table) for table in database.tables}
+    if isinstance(landed, Streamed) and landed.engine == "qlik":
+        truths = {table: [as_texts(rows) for rows in truths[table]] for table in truths}
     for commit in [row for row in records if row.operation == "COMMIT"]:
         until = [row for row in records if row.lsn < commit.lsn and row.operation != "COMMIT"]
         states = {table: rows_by_the_log(until, table.split(".")[1]) for table in database.tables}
@@ -121,26 +190,27 @@ def is_consistent(landed: Landed, database: Database) -> int:
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=MORE) for n in (1, 2))])
-def test_whatever_a_task_writes(landed: Landed, seed: int) -> None:
+def test_whatever_a_task_writes(way: Landed, seed: int) -> None:
     """Hundredths with many transactions, transactions over many hundredths, copies, three runs."""
     rng, database = random.Random(seed), shop(seed, 60)
     task = Task(database, seed, pace=[1, 20, 5][seed], jitter=[2, 5, 0][seed])
     written = [task.rows(transaction) for transaction in database.transactions]
-    landed.start(QLIK)
+    way.start(QLIK)
     spans = [(rows[0][1][0][:16], rows[-1][1][0][:16]) for rows in written]
+    written = [way.sent(rows) for rows in written]
     ends = [n for n in range(1, 60) if spans[n][0] > spans[n - 1][1]]
     for low, high in zip([0, *(cut := sorted(rng.sample(ends, 2)))], [*cut, 60], strict=True):
         rows = [row for part in written[low:high] for row in part]
         copies = rng.sample(rows, 3)
         rng.shuffle(rows)
-        result = landed.run(rows + copies)
+        result = way.run(rows + copies)
         assert result.success, result.output
-        is_consistent(landed, database)
-    assert is_consistent(landed, database) == 60
-    once = [tuple(row) for row in landed.records()]
-    assert landed.run().success
-    assert landed.project.dbt("run", "--select", "shop_log", "--full-refresh").success
-    assert [tuple(row) for row in landed.records()] == once
+        is_consistent(way, database)
+    assert is_consistent(way, database) == 60
+    once = [tuple(row) for row in way.records()]
+    assert way.run().success
+    assert way.project.dbt("run", "--select", "shop_log", "--full-refresh").success
+    assert [tuple(row) for row in way.records()] == once
 
 
 def test_lsns_are_those_of_the_change_seq(landed: Landed) -> None:
@@ -197,28 +267,28 @@ def test_a_row_that_is_none_stops_the_log(landed: Landed, rows: Any, says: str) 
 
 
 @pytest.mark.more
-def test_late_rows_are_never_passed_over(landed: Landed) -> None:
-    landed.start(QLIK)
-    assert landed.run(bad([qlik(seq(1, 1), "I", 1), qlik(seq(5, 3), "I", 2)])).success
-    result = landed.run([(KEYLESS, qlik(seq(3, 2), "I", 7))])
+def test_late_rows_are_never_passed_over(way: Landed) -> None:
+    way.start(QLIK)
+    assert way.run(bad([qlik(seq(1, 1), "I", 1), qlik(seq(5, 3), "I", 2)])).success
+    result = way.run([(KEYLESS, qlik(seq(3, 2), "I", 7))])
     assert "CDC 22859: dms_log: 1 rows of dbo.notes landed when the log had read" in result.output
     assert f"at change_seq {seq(3, 2)}: give settle_minutes" in result.output
     given_up = {"cdc_give_up_transactions": [seq(3, 2)]}
-    result = landed.run(bad([qlik(seq(6, 4), "I", 3)]), **given_up)
+    result = way.run(bad([qlik(seq(6, 4), "I", 3)]), **given_up)
     assert result.success, result.output
-    assert [row.operation for row in landed.records()] == ["INSERT", "COMMIT"] * 3
-    assert landed.run(**given_up).success
-    assert not landed.run().success
+    assert [row.operation for row in way.records()] == ["INSERT", "COMMIT"] * 3
+    assert way.run(**given_up).success
+    assert not way.run().success
 
 
 @pytest.mark.more
-def test_two_tasks_are_refused(landed: Landed) -> None:
-    landed.start(QLIK)
+def test_two_tasks_are_refused(way: Landed) -> None:
+    way.start(QLIK)
     rows = [(KEYED, qlik(seq(1, 1), "I", 1)), (KEYLESS, qlik(seq(1, 1), "I", 1))]
-    assert "rows of two tasks have landed together" in landed.run(rows).output
-    landed.start(QLIK)
-    assert landed.run(rows[:1]).success
-    assert "1 rows of dbo.notes landed when the log had read" in landed.run(rows[1:]).output
+    assert "rows of two tasks have landed together" in way.run(rows).output
+    way.start(QLIK)
+    assert way.run(rows[:1]).success
+    assert "1 rows of dbo.notes landed when the log had read" in way.run(rows[1:]).output
 
 
 def test_what_is_younger_than_settle_minutes_waits(landed: Landed) -> None:
@@ -234,19 +304,19 @@ def test_what_is_younger_than_settle_minutes_waits(landed: Landed) -> None:
 
 
 @pytest.mark.more
-def test_a_transaction_of_two_seconds_is_one(landed: Landed) -> None:
+def test_a_transaction_of_two_seconds_is_one(way: Landed) -> None:
     """If its id goes on; an id that all rows have tells nothing."""
     rows = [(seq(n, n), "I", id, n, "a", 1.0) for n, id in ((1, "a"), (2, "b"), (3, "b"))]
-    landed.start(QLIK)
-    assert landed.run(bad(rows)).success
-    commits = [row for row in landed.records() if row.operation == "COMMIT"]
+    way.start(QLIK)
+    assert way.run(bad(rows)).success
+    commits = [row for row in way.records() if row.operation == "COMMIT"]
     assert [json.loads(row.transaction)["records"] for row in commits] == [2, 3]
     # alone in its run
-    assert landed.run(bad([(seq(n, n), "I", "c", n, "a", 1.0) for n in (4, 5)])).success
-    assert [row.operation for row in landed.records()].count("COMMIT") == 3
-    landed.start(QLIK)
-    assert landed.run(bad([(*row[:2], "0", *row[3:]) for row in rows])).success
-    assert [row.operation for row in landed.records()].count("COMMIT") == 3
+    assert way.run(bad([(seq(n, n), "I", "c", n, "a", 1.0) for n in (4, 5)])).success
+    assert [row.operation for row in way.records()].count("COMMIT") == 3
+    way.start(QLIK)
+    assert way.run(bad([(*row[:2], "0", *row[3:]) for row in rows])).success
+    assert [row.operation for row in way.records()].count("COMMIT") == 3
 
 
 @pytest.mark.more
@@ -276,9 +346,11 @@ def test_truncate_is_a_record(landed: Landed) -> None:
 # --- files of AWS DMS: a full load, and no images before --------------------------------------
 
 
-@pytest.fixture(scope="module")
-def files(make_project: Callable[..., Project]) -> Landed:
-    """Its log, change table and replica of dbo.orders."""
+KEYS = {KEYED: ["id"], KEYLESS: ["id"]}
+
+
+def keyed_models(log: str) -> dict[str, str]:
+    """A log, the change table and the replica of dbo.orders."""
     instance = {
         "source_schema": "dbo",
         "source_name": "orders",
@@ -298,54 +370,74 @@ def files(make_project: Callable[..., Project]) -> Landed:
             }
         ],
     }
-    models = {
-        "shop_log.sql": log_model(keys={KEYED: ["id"], KEYLESS: ["id"]}),
+    return {
+        "shop_log.sql": log,
         "sources.yml": json.dumps(SOURCES),
         "instances.yml": json.dumps(yaml),
         "dbo_orders_ct.sql": "{{ dbt_cdc.change_table() }}",
         "orders.sql": "{{ config(materialized='replica', unique_key='id') }}\n"
         "select * from {{ dbt_cdc.new_changes('dbo_orders') }}",
     }
+
+
+@pytest.fixture(scope="module")
+def files(make_project: Callable[..., Project]) -> Landed:
+    models = keyed_models(log_model(keys=KEYS))
     return Landed(make_project(models=models, vars={"cdc_log_model": "shop_log"}))
 
 
-@pytest.mark.more
-def test_files_give_the_true_rows(files: Landed) -> None:
-    """A full load, then changes in two runs; no update of the key, which files do not tell."""
-    database = shop(7, 20)
+@pytest.fixture(scope="module")
+def keyed_stream(make_project: Callable[..., Project]) -> Streamed:
+    models = keyed_models(log_model(STREAM, keys=KEYS))
+    return Streamed(make_project(models=models, vars={"cdc_log_model": "shop_log"}))
+
+
+def replicates(way: Landed, task: Task, headers: dict[str, str], changes_keys: bool) -> list[Any]:
+    """A full load, then changes in two runs, and a true replica; the rows loaded of orders."""
+    database = task.database
     start = {table: [dict(row) for row in rows] for table, rows in database.tables.items()}
     first = len(database.transactions)
-    task = Task(database, is_qlik=False)
-    files.start(DMS)
-    files.land([row for table, rows in start.items() for row in task.full_load(table, rows)])
+    way.start(headers)
+    way.land([row for table, rows in start.items() for row in task.full_load(table, rows)])
     rng = random.Random(1)
     for n in range(30):
         row = rng.choice(database.tables[KEYED])
+        new = {**row, "text": f"t{n}", "n": None if n % 3 else n / 2}
+        if changes_keys and n % 4 == 0:
+            new["id"] = 2000 + n
         verbs = [
-            ("update", KEYED, row, {**row, "text": f"t{n}", "n": None if n % 3 else n / 2}),
+            ("update", KEYED, row, new),
             ("delete", KEYED, row),
             ("insert", KEYED, {"id": 1000 + n, "text": None, "n": 0.1}),
         ]
         database.commit(rng.choice(verbs))
     changed = [task.rows(transaction) for transaction in database.transactions[first:]]
     for low, high in ((0, 12), (12, 30)):
-        files.land([row for rows in changed[low:high] for row in rows])
-        files.project.ok("build")
-        at = first + high
-        truth = database.truths(KEYED)[at]
-        replica = files.project.sql("select id, text, n from {schema}.orders")
+        way.land([row for rows in changed[low:high] for row in rows])
+        way.project.ok("build")
+        truth = database.truths(KEYED)[first + high]
+        replica = way.project.sql("select id, text, n from {schema}.orders")
         assert sorted(json.dumps(r.asDict(), sort_keys=True) for r in replica) == truth
-    loaded = [r for r in files.records() if r.lsn < int_to_lsn(2 << 40) and r.operation == "INSERT"]
+    loaded = [r for r in way.records() if r.lsn < int_to_lsn(2 << 40) and r.operation == "INSERT"]
     assert len(loaded) == sum(map(len, start.values()))
-    rows = len(start[KEYED])
+    return start[KEYED]
+
+
+@pytest.mark.more
+def test_files_give_the_true_rows(files: Landed) -> None:
+    """No update of the key, which files do not tell."""
+    start = replicates(files, Task(shop(7, 20), is_qlik=False), DMS, changes_keys=False)
     # a column that comes later changes nothing; another row does, as many as they are
     files.project.sql("alter table {schema}.landed_orders add column later string")
     assert files.run().success
     files.project.sql(
         "update {schema}.landed_orders set text = 'other'"
-        f" where AR_H_CHANGE_SEQ is null and id = {start[KEYED][0]['id']}"
+        f" where AR_H_CHANGE_SEQ is null and id = {start[0]['id']}"
     )
-    assert f"the full load of dbo.orders has {rows} rows, and is not the one" in files.run().output
+    assert (
+        f"the full load of dbo.orders has {len(start)} rows, and is not the one"
+        in files.run().output
+    )
     files.project.sql("delete from {schema}.landed_orders where AR_H_CHANGE_SEQ is null")
     assert files.run().success
 
@@ -367,6 +459,103 @@ def test_a_deleted_row_tells_its_key_alone_where_the_source_does(files: Landed) 
     assert sorted((r.op, r.id, r.text) for r in rows) == [(1, 1, None), (2, 1, "a")]
 
 
+# --- streams ----------------------------------------------------------------------------------
+
+ROW = {"id": 1, "text": "a", "n": 1.0}
+UPDATE = ("update", seq(1, 1), KEYED, "1", ROW)
+
+
+@pytest.mark.parametrize("images", ["key", pytest.param("none", marks=MORE)])
+def test_a_stream_with_keys_gives_the_true_rows(keyed_stream: Streamed, images: str) -> None:
+    """With the key before an update a changed key is seen."""
+    keyed_stream.engine, keyed_stream.images = "dms", images
+    replicates(keyed_stream, Task(shop(7, 20)), QLIK, changes_keys=images == "key")
+
+
+def test_a_message_is_read_as_it_is_written(streamed: Streamed) -> None:
+    """Each digit; without what the task has added. Messages of no row are passed over."""
+    digits = "12345678901234567890.123456789012345678"
+    dms = dms_message("insert", seq(1, 1), KEYED, row={"id": 7}).replace("7,", f"{digits},")
+    inner = json.loads(qlik_message("UPDATE", seq(2, 2), "2", ROW, ROW))["message"]
+    names = {"AR_M_SOURCE_SCHEMA": "dbo", "AR_M_SOURCE_TABLE_NAME": "notes"}
+    inner["data"] |= names
+    inner["beforeData"] |= names
+    deleted = json.loads(qlik_message("DELETE", seq(3, 3), "3", {}, ROW))
+    deleted["message"]["data"] = None
+    streamed.start()
+    result = streamed.run(
+        [
+            ("shop", None),
+            ("shop", dms_message("create-table", None, KEYED)),
+            ("shop", dms_message("create-table", None, ".awsdms_apply_exceptions")),
+            ("dbo.orders", json.dumps({"magic": "atMSG", "type": "MD", "message": {}})),
+            ("shop", dms.replace("AR_H_CHANGE_SEQ", "ar_h_change_seq")),
+            (None, json.dumps(inner, indent=2)),
+            ("dbo.orders", json.dumps(deleted)),
+        ]
+    )
+    assert result.success, result.output
+    insert, update, delete = [r for r in streamed.records() if r.operation != "COMMIT"]
+    assert (insert.source_schema, insert.source_name) == ("dbo", "orders")
+    assert insert.after_image == f'{{"id":{digits}}}'
+    assert (update.source_schema, update.source_name) == ("dbo", "notes")
+    assert json.loads(update.before_image) == json.loads(update.after_image) == texts(ROW)
+    assert json.loads(delete.before_image) == texts(ROW)
+
+
+@pytest.mark.parametrize(
+    ("message", "says"),
+    [
+        (("shop", dms_message(*UPDATE, before=ROW)[:-2]), "it is not readable JSON, or more than"),
+        pytest.param(
+            ("shop", 2 * dms_message("insert", seq(1, 1), KEYED, row=ROW)),
+            "it is not readable JSON, or more than one",
+            marks=MORE,
+        ),
+        pytest.param(("shop", '{"op":"c"}'), "it is no message of AWS DMS", marks=MORE),
+        (("shop", dms_message("merge", seq(1, 1), KEYED, row=ROW)), "its operation is merge"),
+        (("shop", qlik_message("INSERT", seq(1, 1), "1", ROW)), "it does not tell its table"),
+        (("shop", dms_message("insert", None, KEYED, row=ROW)), "it has no change_seq: add AR_H_"),
+        (("shop", dms_message("truncate-table", None, KEYED)), "it tells a TRUNCATE of dbo.orders"),
+        (("shop", dms_message(*UPDATE)), "the update of dbo.orders is missing; the row behind it"),
+        pytest.param(
+            ("shop", dms_message(*UPDATE, before={"id": 1})),
+            "before the update of dbo.orders has id; the row behind it has id, text, n: let",
+            marks=MORE,
+        ),
+        pytest.param(
+            ("dbo.orders", '{"headers":{"operation":"INSERT","changeSequence":"1"}}'),
+            "it has no row, and is of operation insert",
+            marks=MORE,
+        ),
+        pytest.param(
+            ("shop", dms_message("insert", "20261", KEYED, row=ROW)),
+            "bad log record of table dbo.orders, change_seq 20261: a change_seq has 35 digits",
+            marks=MORE,
+        ),
+    ],
+)
+def test_a_message_that_is_none_stops_the_log(
+    streamed: Streamed, message: Message, says: str
+) -> None:
+    streamed.start()
+    streamed.engine = "qlik"
+    result = streamed.run([message, *streamed.sent(bad([qlik(seq(2, 9), "I", 9)]))])
+    assert not result.success
+    place = "table" if "35 digits" in says else "message at position 0 of topic "
+    assert f"CDC 22859: bad log record of {place}" in result.output
+    assert says in result.output
+    assert not streamed.project.spark.catalog.tableExists(f"{streamed.project.schema}.shop_log")
+
+
+@pytest.mark.more
+def test_a_key_that_a_message_lacks_stops_the_log(keyed_stream: Streamed) -> None:
+    keyed_stream.start()
+    message = dms_message("update", seq(1, 1), KEYED, row={"text": "a", "n": 1.0})
+    result = keyed_stream.run([("shop", message)])
+    assert "it lacks a column of the key of dbo.orders: keys names columns" in result.output
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -377,13 +566,18 @@ def test_a_deleted_row_tells_its_key_alone_where_the_source_does(files: Landed) 
         pytest.param({"settle_minutes": -1}, "settle_minutes is '-1'", marks=MORE),
         pytest.param({"headers": {"seq": "x"}}, "headers is", marks=MORE),
         ({"headers": {"change_seq": "x"}}, "has no column that is its change_seq"),
+        ({"events": "source('dms', 'landed_orders')"}, "has no columns position and value"),
+        pytest.param(
+            {"events": STREAM, "headers": {"operation": "x"}}, "give the names of", marks=MORE
+        ),
     ],
 )
 def test_arguments_that_are_none(
     make_project: Callable[..., Project], arguments: dict[str, Any], says: str
 ) -> None:
     models = {"shop_log.sql": log_model(**arguments), "sources.yml": json.dumps(SOURCES)}
-    made = Landed(make_project(models=models, vars={"cdc_log_model": "shop_log"}))
+    kind = Streamed if arguments.get("events") == STREAM else Landed
+    made = kind(make_project(models=models, vars={"cdc_log_model": "shop_log"}))
     made.start(QLIK)
     result = made.run()
     assert "CDC 22963: dms_log: " in result.output
