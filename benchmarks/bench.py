@@ -24,6 +24,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "tests")]
 
+import adapters  # noqa: E402
 import change_tracking  # noqa: E402
 import consumers  # noqa: E402
 import debezium  # noqa: E402
@@ -337,6 +338,7 @@ PARTS = {
     "change_tracking": change_tracking.changes,
     "consumers": consumers.follow,
     "debezium": debezium.follow,
+    "adapters": adapters.follow,
     "cleanup": jobs.cleanup,
     "compaction": jobs.compaction,
     "agent": jobs.agent,
