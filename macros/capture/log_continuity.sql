@@ -2,8 +2,13 @@
     before it was captured, is in no window. -#}
 
 {#- A first look, for each run: one row. `late_commits` are commits that no scan has had, in the range of the windows
-    of the last day, of the last one at least; `has_grown`: transactions of the last window have more records now. -#}
-{% macro _continuity_sql(scanned_lsn) -%}
+    of the last day, of the last one at least; `has_grown`: transactions of the last window have more records now.
+    Where cleanup has removed transactions, only those behind the first that is left are known. -#}
+{% macro _continuity_sql(state) -%}
+    {%- set scanned_lsn = state.scanned_lsn -%}
+    {%- set low_ends = state.intervals.values() | map(attribute='low_end') | list -%}
+    {%- set bound = "if(min(begin_lsn) >= '" ~ low_ends | min ~ "', min(begin_lsn), min(commit_lsn))" if low_ends
+        else 'min(commit_lsn)' -%}
     {%- set transactions = dbt_cdc._state_relation('scan_transactions') -%}
     select
         (
@@ -29,7 +34,7 @@
         (log.operation = 'COMMIT' or (log.operation in ('DDL', 'TRUNCATE') and log.tran_id is null))
         and log.lsn <= '{{ scanned_lsn }}'
         and log.lsn > (
-            select greatest(min(begin_lsn), max(case when opened_at < (
+            select greatest({{ bound }}, max(case when opened_at < (
                 select max(opened_at) - interval '1' day from {{ transactions }}
             ) then window_to_lsn end))
             from {{ transactions }}

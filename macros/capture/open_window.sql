@@ -68,7 +68,7 @@
     tables. -#}
 {% macro _find_work(state) %}
     {% set scanned_lsn = state.scanned_lsn %}
-    {% set found = dbt_cdc._fetch(dbt_cdc._work_sql(scanned_lsn))[0] %}
+    {% set found = dbt_cdc._fetch(dbt_cdc._work_sql(state))[0] %}
     {% do dbt_cdc._check_time_zone(found.time_zone) %}
     {% do dbt_cdc._check_reaches_back(found, scanned_lsn) %}
     {% do dbt_cdc._check_late_commits(found, state) %}
@@ -97,7 +97,8 @@
 
 
 {#- What is asked of tables that are not there yet is left out. -#}
-{% macro _work_sql(scanned_lsn) -%}
+{% macro _work_sql(state) -%}
+    {%- set scanned_lsn = state.scanned_lsn -%}
     {%- set jobs = dbt_cdc._state_relation('cdc_jobs') -%}
     {%- set transactions = dbt_cdc._state_relation('scan_transactions') -%}
     select *
@@ -116,7 +117,7 @@
         {{ dbt_cdc._indent(dbt_cdc._open_windows_sql(scanned_lsn, transactions), 8) }}
     ) as open_window on true
     left join (
-        {{ dbt_cdc._indent(dbt_cdc._continuity_sql(scanned_lsn), 8) }}
+        {{ dbt_cdc._indent(dbt_cdc._continuity_sql(state), 8) }}
     ) as continuity on true
     {%- endif %}
 {%- endmacro %}

@@ -15,8 +15,12 @@
         to_lsn=interval.get('high_end') or dbt_cdc._zero_lsn()
     ) %}
     {% do window.update(is_first=not window.consumed_lsn) %}
-    {#- what a first window leaves as it was, the model does not have yet -#}
-    {% do window.update(skips_unchanged=window.skips_unchanged and not window.is_first) %}
+    {#- what a first window leaves as it was, the model does not have yet; nor what another run may write at any time,
+        whose bookmark is open -#}
+    {% set keeps_gone = consumer.kind == 'replica' and bookmark.get('open_lsn')
+        and bookmark.open_lsn != bookmark.last_lsn %}
+    {% do window.update(
+        keeps_gone=keeps_gone, skips_unchanged=window.skips_unchanged and not window.is_first and not keeps_gone) %}
     {% if window.is_first and initial is not none %}
         {% do window.update(dbt_cdc._initial_content(consumer, window, initial, initial_lsn, interval)) %}
     {% endif %}

@@ -71,7 +71,7 @@ using (
 when matched then update set
     valid_to = changes.`__$commit_time`,
     valid_to_lsn = changes.`__$start_lsn`
-when not matched and not changes.`__$ends` then insert (
+when not matched and {{ dbt_cdc._told_condition(consumer, '`__$ends`', 'false') }} then insert (
     {{- columns.values() | map(attribute='quoted') | join(', ') }}, {# -#}
     valid_from, valid_to, valid_from_lsn, valid_to_lsn) values (
     {%- for column in columns.values() %}

@@ -40,7 +40,8 @@
         'get_' ~ window.kind ~ '_changes', window.instance.name, window.from_lsn, window.to_lsn,
         window.option) -%}
     {%- do asked.update(
-        skips_unchanged=window.skips_unchanged, is_settled=config.get('materialized') == 'history') -%}
+        skips_unchanged=window.skips_unchanged, keeps_gone=window.keeps_gone,
+        is_settled=config.get('materialized') == 'history') -%}
     {{ dbt_cdc._with_commit_time(
         dbt_cdc._net_changes_sql(asked) if window.kind == 'net'
         else dbt_cdc._all_changes_sql(asked, window.more),

@@ -24,7 +24,7 @@ using (
         {%- for column in key.values() %}
         {{ 'and ' if not loop.first }}present.{{ column.quoted }} <=> changes.{{ column.quoted }}
         {%- endfor %}
-when matched and changes.`__$operation` = 1 then delete
+when matched and {{ dbt_cdc._told_condition(consumer, '`__$operation`', 1) }} then delete
 {%- if values %}
 when matched
     {%- if dbt_cdc._may_bring_equal_rows(columns, consumer) %} and not (

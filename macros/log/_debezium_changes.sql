@@ -115,15 +115,12 @@ changes as (
 
 {#- What the COMMIT tells of the transaction's changes; its row is the last. A snapshot's is that of the last row. -#}
 {% macro _debezium_summary() -%}
-{%- set table = "named_struct('source_schema', source_schema, 'source_name', source_name)" -%}
 lead(slot) over in_order is null as is_last,
-collect_set(case when kind in ('c', 'r') then {{ table }} end) over in_order as inserted,
-collect_set(case when kind = 'd' then {{ table }} end) over in_order as deleted,
-collect_set(case when kind = 'u' then {{ table }} end) over in_order as updated,
-collect_list(case when kind in ('t', 'ddl') then named_struct(
-    'operation', if(kind = 't', 'TRUNCATE', 'DDL'), 'slot', slot, 'record_time', record_time,
-    'source_schema', source_schema, 'source_name', source_name
-) end) over in_order as truncated,
+-- one set: what it costs is to copy it for each row
+collect_set(case when kind in ('c', 'u', 'd', 'r', 't', 'ddl') then named_struct(
+    'kind', if(kind = 'r', 'c', kind), 'source_schema', source_schema, 'source_name', source_name,
+    'slot', if(kind in ('t', 'ddl'), slot, null), 'record_time', if(kind in ('t', 'ddl'), record_time, null)
+) end) over in_order as touched,
 count_if(kind in ('c', 'u', 'd', 'r', 't', 'ddl')) over in_order
 - count_if(kind = 'c' and has_old_key) over in_order as logged_changes,
 {%- endmacro %}

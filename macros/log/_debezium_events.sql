@@ -179,7 +179,7 @@ events as (
         when value is null or value = 'null'
             then 'tombstone'
         {#- of two JSON texts Spark reads the first #}
-        when unreadable is not null or value rlike '[}]\\s*[{]\\s*"[a-z]'
+        when unreadable is not null or {{ dbt_cdc._has_two_texts('value') }}
             then {{ dbt_cdc._raise_bad_record(
                 place, "'it is not readable JSON, or more than one'", 'look at its row in ' ~ events ~ mend
             ) | indent(8) }}

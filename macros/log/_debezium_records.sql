@@ -75,18 +75,26 @@ records as (
 {#- The column `transaction` of a COMMIT, as told_transactions.sql reads it. None where the place of a TRUNCATE is not
     that of its number. -#}
 {% macro _debezium_told_summary() -%}
+{%- set tables = {} -%}
+{%- for kind in ['c', 'd', 'u'] -%}
+    {%- do tables.update({kind: "array_sort(transform(filter(touched, it -> it.kind = '" ~ kind
+        ~ "'), it -> named_struct('source_schema', it.source_schema, 'source_name', it.source_name)))"}) -%}
+{%- endfor -%}
 {%- set truncates -%}
-transform(truncated, emptied -> named_struct(
+transform(array_sort(
+        filter(touched, it -> it.slot is not null), (one, other) -> int(sign(one.slot - other.slot))
+    ), emptied -> named_struct(
         'lsn', {{ dbt_cdc._debezium_lsn_sql(
             'previous_commit + (1 + emptied.slot) div ' ~ 2 ** 24, '(1 + emptied.slot) % ' ~ 2 ** 24) }},
         'record_time', cast(emptied.record_time as string),
-        'operation', emptied.operation,
+        'operation', if(emptied.kind = 't', 'TRUNCATE', 'DDL'),
         'source_schema', emptied.source_schema,
         'source_name', emptied.source_name
     ))
 {%- endset -%}
-case when operation = 'COMMIT' and not (is_restarted and size(truncated) > 0) then {{ dbt_cdc._transaction_summary(
+case when operation = 'COMMIT' and not (is_restarted and exists(touched, it -> it.slot is not null))
+then {{ dbt_cdc._transaction_summary(
     dbt_cdc._debezium_lsn_sql('previous_commit', '1'), 'logged_changes + 2',
-    'array_sort(inserted)', 'array_sort(deleted)', 'array_sort(updated)', truncates
+    tables.c, tables.d, tables.u, truncates
 ) }} end
 {%- endmacro %}

@@ -120,7 +120,7 @@ case
     when value is null or value = 'null'
         then ''
     {#- of two JSON texts Spark reads the first #}
-    when is_unreadable or value rlike '[}]\\s*[{]\\s*"'
+    when is_unreadable or {{ dbt_cdc._has_two_texts('value') }}
         then {{ dbt_cdc._raise_bad_record(place, "'it is not readable JSON, or more than one'", look) | indent(8) }}
     when is_control and not coalesce(verb like 'truncate%', false)
         then ''
@@ -205,8 +205,8 @@ false
     {%- for column in columns -%}
         {%- set name = modules.re.escape(column) -%}
         {%- do members.append(
-            dbt_cdc._literal(tojson(column) ~ ':') ~ ', coalesce(' ~ dbt_cdc._dms_json('before', name) ~ ', '
-            ~ dbt_cdc._dms_json('after', name) ~ ')'
+            dbt_cdc._literal(tojson(column) ~ ':') ~ ', coalesce(' ~ dbt_cdc._dms_json('before', name, true) ~ ', '
+            ~ dbt_cdc._dms_json('after', name, true) ~ ')'
         ) -%}
     {%- endfor -%}
     {%- do images.update({table: "concat('{', " ~ members | join(", ',', ") ~ ", '}')"}) -%}
@@ -225,9 +225,11 @@ cast(null as string)
 {% endmacro %}
 
 
-{#- The JSON of a member's value; NULL where there is none. -#}
-{% macro _dms_json(image, names) -%}
-nullif(nullif(regexp_extract({{ image }}, {{ dbt_cdc._literal(dbt_cdc._dms_member(names)) }}, 1), ''), 'null')
+{#- The JSON of a member's value; NULL where there is none. `is_outer`: a nested value may have one of the name, so that
+    none is taken that stands behind a brace. -#}
+{% macro _dms_json(image, names, is_outer=false) -%}
+{%- set before = '^\\s*[{](?:[^{}"]++|"(?:[^"\\\\]|\\\\.)*+")*?' if is_outer else '' -%}
+nullif(nullif(regexp_extract({{ image }}, {{ dbt_cdc._literal(before ~ dbt_cdc._dms_member(names)) }}, 1), ''), 'null')
 {%- endmacro %}
 
 

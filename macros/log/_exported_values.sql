@@ -160,9 +160,16 @@ filter(array(
     {%- for column in columns if dbt_cdc._exported_is_large(column) %}
     if({{ dbt_cdc._exported_bit(columns.index(column)) }} = 1 and {# -#}
     coalesce(before.{{ dbt_cdc._column(column.name) }}, after.{{ dbt_cdc._column(column.name) }}) is null, {# -#}
-    {{ dbt_cdc._literal(tojson(column.name) ~ ':null') }}, null){{ ',' if not loop.last }}
+    {{ dbt_cdc._exported_null(column.name) }}, null){{ ',' if not loop.last }}
     {%- endfor %}
 ), member -> array_contains(operations, 3) and member is not null)
+{%- endmacro %}
+
+
+{#- A member that is null, as Spark's JSON has it. -#}
+{% macro _exported_null(name) -%}
+regexp_replace(to_json(named_struct({{ dbt_cdc._literal(name) }}, cast(null as string)), {# -#}
+map('ignoreNullFields', 'false')), '^[{]|[}]\\z', '')
 {%- endmacro %}
 
 

@@ -125,7 +125,7 @@ rows as (
 {#- A value may be null, as a tombstone is. -#}
 {% macro _landing_is_torn(line) -%}
     {{ line }} <> 'null' and (
-                not {{ line }} rlike '(?s)^\\s*[{].*[}]\\s*\\z' or {{ line }} rlike '[}]\\s*[{]\\s*"[a-z]'
+                not {{ line }} rlike '(?s)^\\s*[{].*[}]\\s*\\z' or {{ dbt_cdc._has_two_texts(line) }}
                 or from_json({{ line }}, 'op string, _corrupt_record string')._corrupt_record is not null
             )
 {%- endmacro %}
@@ -172,7 +172,7 @@ rows as (
         event.offset as mark,
         {%- endif %}
         case
-            when event._corrupt_record is not null or line rlike '[}]\\s*[{]\\s*"[a-z]'
+            when event._corrupt_record is not null or {{ dbt_cdc._has_two_texts('line') }}
                 then 'it is not one JSON object of an event'
             -- Spark would write their numbers anew
             when line rlike '[{,]\\s*"(key|value)"\\s*:\\s*[{\\[]'

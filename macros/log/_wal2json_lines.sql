@@ -137,7 +137,7 @@ case
             'set format-version=2 where wal2json is started, and land its lines as they are, without a step that '
             ~ 'formats JSON'
         ) | indent(4) }}
-    when event._corrupt_record is not null or not endswith(text, '}') or value rlike '[}]\\s*[{]\\s*"action"'
+    when event._corrupt_record is not null or not endswith(text, '}') or {{ dbt_cdc._has_two_texts('value') }}
         then {{ dbt_cdc._raise_bad_record(
             place, "'it is not readable JSON, or more than one'", 'look at its row in ' ~ events ~ mend
         ) | indent(4) }}

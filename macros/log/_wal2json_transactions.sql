@@ -26,6 +26,8 @@ attempts as (
         min(case when action = 'C' then position end) as end_position,
         count_if(position = position_before) as copied_positions,
         count_if(action in ('I', 'U', 'D', 'T')) as changes,
+        -- of attempts before it
+        min(changes_so_far) as other_changes,
         {{- dbt_cdc._tables_by_operation() }},
         array_sort(collect_list(
             case when action = 'T' then struct(changes_so_far as ordinal, source_schema, source_name) end
@@ -125,6 +127,7 @@ emitted_transactions as (
         deleted,
         updated,
         emptied,
+        other_changes,
         case
             when (1 + changes) div {{ 2 ** 24 }} >= commit_number - previous_commit
                 then {{ dbt_cdc._raise_bad_record(
@@ -277,7 +280,8 @@ end
 {%- set truncates -%}
 transform(emptied, truncate -> named_struct(
         'lsn', {{ dbt_cdc._debezium_lsn_sql(
-            'previous_commit + (1 + truncate.ordinal) div ' ~ 2 ** 24, '(1 + truncate.ordinal) % ' ~ 2 ** 24) }},
+            'previous_commit + (1 + truncate.ordinal - other_changes) div ' ~ 2 ** 24,
+            '(1 + truncate.ordinal - other_changes) % ' ~ 2 ** 24) }},
         'record_time', cast(record_time as string),
         'operation', 'TRUNCATE',
         'source_schema', truncate.source_schema,
@@ -293,6 +297,6 @@ case when action = 'C' then {{ dbt_cdc._transaction_summary(
 {#- How many lines have landed up to the position that the next run reads on from, as JSON. -#}
 {% macro _wal2json_balance(batch) -%}
 {%- if batch.resume_position is none -%} cast(null as string)
-{%- else -%} '{{ tojson({'read_position': batch.resume_position, 'landed': batch.landed}) }}'
+{%- else -%} '{{ tojson({'read_position': batch.resume_position, 'landed': batch.landed, 'copies': batch.copies}) }}'
 {%- endif -%}
 {%- endmacro %}

@@ -267,7 +267,8 @@ changes as (
     select distinct
         {{ dbt_cdc._literal(table) }} as source_table,
         {{ dbt_cdc._exported_lsn('`__$start_lsn`', relation=relation) | indent(8) }} as commit_lsn,
-        {{ dbt_cdc._exported_lsn('`__$seqval`', relation=relation) | indent(8) }} as seqval
+        {{ dbt_cdc._exported_lsn('`__$seqval`', relation=relation) | indent(8) }} as seqval,
+        cast(`__$operation` as int) as operation
     from {{ relation }}
     {{ 'union all' if not loop.last }}
     {%- endfor %}
@@ -285,15 +286,18 @@ whole_commits as (
 logged as (
     select
         concat(source_schema, '.', source_name) as source_table,
-        lsn as seqval
+        lsn as seqval,
+        explode(case operation
+            when 'DELETE' then array(1) when 'INSERT' then array(2) else array(1, 2, 3, 4)
+        end) as operation
     from {{ log }}
-    where operation <> 'COMMIT'
+    where operation not in ('BEGIN', 'COMMIT')
 )
 {%- endif %}
 
 select
     fate,
-    count(*) as changes,
+    count(distinct source_table, seqval) as changes,
     min(commit_lsn) as first_lsn,
     array_join(array_sort(collect_set(source_table)), ', ') as tables
 from (
@@ -312,6 +316,7 @@ from (
     from changes
     left semi join whole_commits on changes.commit_lsn = whole_commits.commit_lsn
     left anti join logged on changes.source_table = logged.source_table and changes.seqval = logged.seqval
+        and changes.operation = logged.operation
     where changes.commit_lsn <= '{{ last_lsn }}'
     {%- endif %}
 )

@@ -7,6 +7,7 @@
     {% if not execute or log is string or previous_lsn == to_lsn or not dbt_cdc._log_has(log, 'transaction') %}
         {% do return(false) %}
     {% endif %}
+    {% do dbt_cdc._check_no_lsn_twice(log, previous_lsn, to_lsn) if var('cdc_check_duplicates', false) %}
     {% set asked = dbt_cdc._invocation_cache().setdefault('told_transactions', {}) %}
     {% set part = previous_lsn ~ to_lsn %}
     {% if part not in asked %}
@@ -15,6 +16,20 @@
             ~ "' and lsn <= '" ~ to_lsn ~ "' limit 1") == []}) %}
     {% endif %}
     {% do return(asked[part]) %}
+{% endmacro %}
+
+
+{#- What the scan of all records sees by itself. SQL Server's delete and insert of one key change share their LSN, and
+    are two commands. -#}
+{% macro _check_no_lsn_twice(log, previous_lsn, to_lsn) %}
+    {% for row in dbt_cdc._fetch(
+        'select lsn, max(tran_id) as tran_id, count(*) as records from ' ~ log ~ " where lsn > '" ~ previous_lsn
+        ~ "' and lsn <= '" ~ to_lsn ~ "' group by lsn, command_id having count(*) > 1 order by lsn limit 1") %}
+        {% do dbt_cdc.raise_cdc_error(
+            22859, 'bad log record of lsn ' ~ row.lsn ~ ', tran_id ' ~ row.tran_id ~ ': ' ~ row.records
+            ~ ' records have this lsn', dbt_cdc._bad_record_advice()
+        ) %}
+    {% endfor %}
 {% endmacro %}
 
 

@@ -56,7 +56,7 @@
         window {{ dbt_cdc._indent(dbt_cdc._key_windows(window), 8) }}
     )
     where
-        {{ dbt_cdc._indent(dbt_cdc._is_last_row(), 8) }}
+        {{ dbt_cdc._indent(dbt_cdc._is_last_row(window), 8) }}
         {%- if window.skips_unchanged %}
         and (`__$operation` = 1 or not `__$existed` or not `__$first_image` <=> {{ image }})
         {%- endif %}
@@ -67,13 +67,15 @@
 {%- endmacro %}
 
 
-{#- A delete that belongs before the row that it follows leaves that one the last. -#}
-{% macro _is_last_row() -%}
+{#- A delete that belongs before the row that it follows leaves that one the last. A row that comes and goes within the
+    window leaves none, but where somebody may have read it meanwhile (`keeps_gone`). -#}
+{% macro _is_last_row(window) -%}
     case
         when `__$next_operation` is not null
             then `__$second_operation` is null and `__$operation` <> 1
                 and `__$next_delete`.lsn <=> `__$start_lsn` and `__$rows` >= if(`__$existed`, 1, 2)
-        when `__$operation` = 1 then `__$existed` and not (`__$is_behind` and `__$rows` >= 0)
+        when `__$operation` = 1
+            then {{ '`__$existed` and ' if not window.keeps_gone }}not (`__$is_behind` and `__$rows` >= 0)
         else true
     end
 {%- endmacro %}

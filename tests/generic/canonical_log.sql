@@ -1,7 +1,9 @@
-{#- Whether a relation is a canonical log: each position is an LSN and occurs once, and each record
-    has a known operation, a transaction and, for a change, a table. Returns the bad records, each
-    with what is wrong. -#}
+{#- Whether a relation is a canonical log: each position is an LSN and occurs once, or once for each
+    command where SQL Server gives two the same, and each record has a known operation, a
+    transaction and, for a change, a table. Returns the bad records, each with what is wrong. -#}
 {% test canonical_log(model) %}
+{%- set has_commands = execute and model is not string and 'command_id' in (
+    adapter.get_columns_in_relation(model) | map(attribute='name') | map('lower')) %}
 select *
 from (
     select
@@ -36,7 +38,9 @@ from (
     from (
         select
             *,
-            count(*) over (partition by lsn) as copies
+            count(*) over (
+                partition by lsn{{ ', command_id' if has_commands }}
+            ) as copies
         from {{ model }}
     )
 )

@@ -106,6 +106,59 @@ def test_a_consumer_that_others_have_overtaken(consuming: Story) -> None:
     check_consumers(consuming)
 
 
+class Interrupted(Exception):
+    """A run that dies, or stands still, before a write."""
+
+
+@pytest.mark.parametrize(
+    "dies", [False, pytest.param(True, marks=pytest.mark.more)], ids=["goes on", "dies"]
+)
+def test_a_slow_merge_between_those_of_a_later_run(
+    make_project: Callable[..., Project], dies: bool
+) -> None:
+    """One run has asked whether its bookmark is open, and its MERGE takes long. Meanwhile another
+    one opens it further, and dies or goes on: in its window what the first one brings is undone."""
+    models = {name: CONSUMERS[name] for name in ("now.sql", "then.sql")}
+    target, writer = Capture(make_project, [ITEMS], vars=PLAIN, models=models), Writer()
+    one, other = {"id": 1, "name": "a"}, {"id": 1, "name": "b"}
+    target.land([*writer.insert("items", **one), *writer.insert("items", id=2, name="a")])
+    target.run()
+    slow: list[str] = []
+
+    def stop(sql: str) -> None:
+        slow.append(sql[sql.index("merge into") : sql.index("end if")].rstrip("; \n"))
+        raise Interrupted
+
+    target.land([*writer.commit("items", one, other), *writer.insert("items", id=3, name="a")])
+    with before_each("merge into", stop):
+        target.project.dbt("run")
+    assert len(slow) == 2
+    target.land(
+        [*writer.commit("items", other, one), *writer.commit("items", {"id": 3, "name": "a"})]
+    )
+
+    def goes_on(sql: str) -> None:
+        (ours,) = [merge for merge in slow if merge.split()[2] in sql]
+        target.project.spark.sql(ours)
+        if dies:
+            raise Interrupted
+
+    with before_each("merge into", goes_on):
+        result = target.project.dbt("run")
+        assert result.success is not dies, result.output
+    target.run()
+    assert [tuple(row) for row in target.sql("select * from {schema}.now order by id")] == [
+        (1, "a"),
+        (2, "a"),
+    ]
+    versions = target.sql(
+        "select id, name, valid_to_lsn is null as is_last from {schema}.then order by id, 3, 2"
+    )
+    assert [tuple(row) for row in versions] == [
+        (1, "a", False), (1, "b", False), (1, "a", True), (2, "a", True), (3, "a", False),
+    ]  # fmt: skip
+
+
 @pytest.mark.more
 def test_a_first_run_of_consumers_that_others_have_overtaken(
     make_project: Callable[..., Project],

@@ -1,7 +1,9 @@
-"""A random walk: captures, kills, cleanups, resets, instances that come and go, in any order.
+"""A random walk: captures, kills, cleanups, resets, late transactions, instances that come and go,
+in any order.
 
-After each step what readers may read is what the reference has, once; and each consumer has what
-the changes up to its bookmark make, or the run that left it behind has failed with a number.
+After each step what readers may read is what the reference has, once; and each consumer, and a
+client of change tracking, has what the changes up to its bookmark make, or the run that left it
+behind has failed with a number.
 """
 
 from __future__ import annotations
@@ -11,16 +13,28 @@ import random
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 from capturing import Capture, instance_yaml
 from consuming import COLUMNS, consumed
 from harness import DbtResult, Project
-from reference.capture import AFTER, BEFORE, DELETE, INSERT, CaptureInstance, ChangeRow, capture
-from reference.log import LogRecord
+from reference.capture import (
+    AFTER,
+    BEFORE,
+    DELETE,
+    INSERT,
+    CaptureInstance,
+    ChangeRow,
+    capture,
+    transactions,
+)
+from reference.change_tracking import TrackedTable
+from reference.log import UTC, LogRecord
 from statements import fault_at
-from steps import FAULTS, PLAIN
+from steps import FAULTS
+from tracking import tracked_models
 from transactions import Writer
 
 pytestmark = pytest.mark.slow
@@ -29,6 +43,7 @@ KEY = ("id",)
 ITEMS = CaptureInstance("dbo", "items", "dbo_items", (("id", "int"), ("name", "string")), KEY)
 NOTES = CaptureInstance("dbo", "notes", "dbo_notes", (("id", "int"), ("name", "string")), KEY)
 SECOND = CaptureInstance("dbo", "items", "dbo_items_2", ITEMS.columns, KEY)
+TRACKED = TrackedTable("dbo", "items", ITEMS.columns, KEY)
 ALL = {instance.capture_instance: instance for instance in (ITEMS, NOTES, SECOND)}
 KINDS = {
     "now": "materialized='replica'",
@@ -65,19 +80,44 @@ def rows_of(consumer: str, changes: list[ChangeRow]) -> list[Any]:
     return sorted(versions + [(*values, begin, "") for values, begin in present.values()])
 
 
+def present(records: list[LogRecord], to_lsn: str) -> dict[int, str]:
+    """The rows of dbo.items, id -> name, behind the commit at an LSN."""
+    rows: dict[int, str] = {}
+    for transaction in transactions(r for r in records if r.lsn <= to_lsn):
+        for record in transaction.records:
+            if record.table != TRACKED.table:
+                continue
+            if record.operation == "TRUNCATE":
+                rows = {}
+            if record.before_image:
+                del rows[json.loads(record.before_image)["id"]]
+            if record.after_image:
+                row = json.loads(record.after_image)
+                rows[row["id"]] = row["name"]
+    return rows
+
+
 class Source:
-    """Two tables, and a log of what its users do; transactions may overlap, or be rolled back."""
+    """Two tables, and a log of what its users do; transactions may be rolled back, or held back
+    while later ones land."""
 
     def __init__(self, rng: random.Random) -> None:
         self.rng, self.writer = rng, Writer()
         self.rows: dict[str, dict[int, dict[str, Any]]] = {"items": {}, "notes": {}}
         self.written: list[LogRecord] = []
+        self.held: list[LogRecord] = []
         self.landed = 0
+
+    def hold(self) -> None:
+        """One transaction, whose row nobody changes, does not land with the others."""
+        table = self.rng.choice(["items", "notes"])
+        self.held = self.writer.insert(table, id=1000 + self.writer.transactions, name="late")
 
     def change(self) -> None:
         """One transaction, of several changes."""
         writer, rng = self.writer, self.rng
         writer.transactions += 1
+        writer.time += timedelta(minutes=1)
         records = [writer.record("BEGIN")]
         is_lost = rng.random() < 0.1
         held = {table: dict(rows) for table, rows in self.rows.items()}
@@ -134,8 +174,9 @@ class Walk:
     def __init__(self, make_project: Callable[..., Project], seed: int, threads: int) -> None:
         self.rng = random.Random(seed)
         self.capture = Capture(
-            make_project, [ITEMS, NOTES], vars=PLAIN, threads=threads,
-            models={f"{name}.sql": model_of(name, READS[name]) for name in KINDS},
+            make_project, [ITEMS, NOTES], threads=threads,
+            models={f"{name}.sql": model_of(name, READS[name]) for name in KINDS}
+            | tracked_models([TRACKED]),
         )  # fmt: skip
         self.project = self.capture.project
         self.source = Source(self.rng)
@@ -145,6 +186,9 @@ class Walk:
         self.ends: dict[str, tuple[str, str]] = {}
         self.high_ends: set[str] = set()
         self.bad: LogRecord | None = None
+        self.late: list[list[LogRecord]] = []
+        self.vars: dict[str, Any] = {}
+        self.synced: tuple[int, dict[int, str]] | None = None
         self.done: list[str] = []
         self.failed: dict[str, str] = {}
         self.output = ""
@@ -160,6 +204,7 @@ class Walk:
             self.cleans_up: 2, self.starts_over: 1, self.truncates: 1, self.leaves: 1,
             self.comes: 2, self.second_instance: 1, self.respells: 1, self.goes_bad: 1,
             self.disables: 1, self.full_refresh: 1, self.dies_and_retries: 2,
+            self.cleans_by_time: 1, self.lands_late: 2,
         }  # fmt: skip
         (step,) = self.rng.choices(list(steps), list(steps.values()))
         self.done.append(step.__name__)
@@ -185,7 +230,7 @@ class Walk:
 
     def command(self, *args: str) -> DbtResult:
         """A command; what fails in it has a number."""
-        result = self.project.dbt(*args)
+        result = self.project.dbt(*args, vars=self.vars)
         self.done.append(" ".join(args))
         self.output = result.output
         self.failed = {
@@ -204,7 +249,9 @@ class Walk:
         way = WAYS_ON.get(number)
         self.done.append(f"{name}: {message[:300]}")
         assert way, f"{name}: {message}"
-        if way == "mend":
+        if "landed too late" in message:
+            self.vars = {"cdc_late_commits": "pass"}
+        elif way == "mend":
             assert self.bad, f"{name}: {message}"
             self.capture.amend(self.bad.lsn, after_image=self.bad.after_image)
             self.bad = None
@@ -221,15 +268,26 @@ class Walk:
         command = self.rng.choice(
             [("run",), ("run",), ("build",), ("run", "--select", "+lsn_time_mapping")]
         )
-        with fault_at(kind, self.rng.randrange(1, 28)):
-            self.project.dbt(*command)
+        with fault_at(kind, self.rng.randrange(1, 32)):
+            self.project.dbt(*command, vars=self.vars)
         self.done.append(f"{kind}: {command}")
 
     def dies_and_retries(self) -> None:
-        with fault_at(self.rng.choice(FAULTS), self.rng.randrange(1, 28)):
-            result = self.project.dbt("run", "--write-json")
+        with fault_at(self.rng.choice(FAULTS), self.rng.randrange(1, 32)):
+            result = self.project.dbt("run", "--write-json", vars=self.vars)
         if not result.success:
             self.command("retry")
+
+    def lands_late(self) -> None:
+        """A transaction is held back, or one that was lands behind later ones."""
+        if not self.source.held:
+            self.source.hold()
+            return
+        held, self.source.held = self.source.held, []
+        self.late.append(held)
+        self.records += held
+        self.capture.land(held)
+        self.run()
 
     def runs_a_part(self) -> None:
         """Some models of all."""
@@ -256,6 +314,20 @@ class Walk:
             arguments = {"capture_instance": name, "low_water_mark": self.rng.choice(lsns)}
             result = self.operation("cleanup_change_table", **arguments)
             assert result.success or "CDC " in result.output, result.output
+
+    def cleans_by_time(self) -> None:
+        """The cleanup job, with a retention that ends at any commit."""
+        commits = [r for r in self.records if r.operation == "COMMIT"]
+        if not commits or not self.capture.intervals():
+            return
+        kept = self.rng.choice(commits)
+        minutes = int((datetime.now(UTC) - kept.record_time) / timedelta(minutes=1))
+        self.operation("change_job", job_type="cleanup", retention=minutes + 1)
+        result = self.operation("cleanup")
+        assert result.success or "CDC " in result.output, result.output
+        for name, (low, high) in self.capture.intervals().items():
+            was = self.ends.get(name, ("", ""))[0]
+            assert low <= max(kept.lsn, was), f"{name}: {low} to {high}, and {kept} is kept"
 
     def starts_over(self) -> None:
         consumer = self.rng.choice(list(self.consumers.values()))
@@ -394,8 +466,20 @@ class Walk:
         return rows[0] if rows else None
 
     def changes(self, name: str, low: str, high: str) -> list[ChangeRow]:
-        """By the reference, the commits from one LSN to another."""
-        return [r for r in capture(self.records, ALL[name], None, high) if low <= r.start_lsn]
+        """By the reference, the commits from one LSN to another; what landed too late is in none
+        of the instance's windows, or in all."""
+        lost = {held[0].tran_id for held in self.lost_to(f"{name}_ct", "`__$start_lsn`")}
+        records = [r for r in self.records if r.tran_id not in lost]
+        return [r for r in capture(records, ALL[name], None, high) if low <= r.start_lsn]
+
+    def lost_to(self, table: str, column: str) -> list[list[LogRecord]]:
+        """The late transactions that a table does not have."""
+        if not self.late:
+            return []
+        lsns = {
+            row[0] for row in self.capture.sql(f"select distinct {column} from {{schema}}.{table}")
+        }
+        return [held for held in self.late if held[-1].lsn not in lsns]
 
     def check(self) -> None:
         """What may be read, and what consumers have."""
@@ -417,6 +501,44 @@ class Walk:
         for consumer in self.consumers.values():
             if consumer.is_there:
                 self.check_consumer(consumer, intervals)
+        if "dm_tran_commit_table" in self.tables():
+            self.check_client()
+
+    def check_client(self) -> None:
+        """A client that synchronises its copy of dbo.items by change tracking has its rows, or is
+        told to begin anew."""
+        sql = self.capture.sql
+        versions = {
+            row.commit_ts: row.commit_lsn for row in sql("select * from {schema}.syscommittab")
+        }
+        try:
+            current, low = sql(
+                "select {schema}.change_tracking_current_version(),"
+                " {schema}.change_tracking_min_valid_version('dbo.items')"
+            )[0]
+        except Exception as error:  # before the first publication there are none
+            assert "ROUTINE" in str(error), error
+            return
+        if not current or low is None:
+            return
+        assert current in versions, f"version {current} is none of {versions}"
+        lost = {held[0].tran_id for held in self.lost_to("syscommittab", "commit_lsn")}
+        records = [r for r in self.records if r.tran_id not in lost]
+        rows = present(records, versions[current])
+        if self.synced and self.synced[0] >= low:
+            copy, asked = (
+                dict(self.synced[1]),
+                f"changetable_changes_dbo_items({self.synced[0]}, false)",
+            )
+            changes = sql(f"select * from {{schema}}.{asked}")
+            for row in changes:
+                copy.pop(row.id, None)
+                if row.sys_change_operation != "D":
+                    copy[row.id] = rows.get(row.id)
+            assert copy == rows, (
+                f"a client at {self.synced} has {copy} at {current}, not {rows}: {changes}"
+            )
+        self.synced = current, rows
 
     def check_consumer(self, consumer: Consumer, intervals: dict[str, tuple[str, str]]) -> None:
         """It has what it has consumed, or, where a run died in it, what it was to consume."""
@@ -439,6 +561,15 @@ class Walk:
         if open_window:
             commits = [lsn for lsn in commits if lsn <= open_window[1]]
         intervals = self.capture.intervals()
+        told = re.search(r"(\d+) transactions? of .* landed too late", self.output)
+        unsaid = [
+            held
+            for name, (low, high) in intervals.items()
+            for held in self.lost_to(f"{name}_ct", "`__$start_lsn`")
+            if low <= held[-1].lsn <= high and held[1].source_name == ALL[name].source_name
+        ]
+        missing = len({held[0].tran_id for held in unsaid})
+        assert missing <= int(told[1] if told else 0), f"{missing} are lost, and {told} is said"
         reached = max((high for _, high in intervals.values()), default="")
         for name in self.declared:
             if name not in intervals:  # in a quiet log a new instance waits for the next commit
