@@ -70,12 +70,12 @@
 {#- A delete that belongs before the row that it follows leaves that one the last. A row that comes and goes within the
     window leaves none, but where somebody may have read it meanwhile (`keeps_gone`). -#}
 {% macro _is_last_row(window) -%}
+    {%- set existed = '`__$existed` and ' if not window.keeps_gone else '' -%}
     case
         when `__$next_operation` is not null
             then `__$second_operation` is null and `__$operation` <> 1
                 and `__$next_delete`.lsn <=> `__$start_lsn` and `__$rows` >= if(`__$existed`, 1, 2)
-        when `__$operation` = 1
-            then {{ '`__$existed` and ' if not window.keeps_gone }}not (`__$is_behind` and `__$rows` >= 0)
+        when `__$operation` = 1 then {{ existed }}not (`__$is_behind` and `__$rows` >= 0)
         else true
     end
 {%- endmacro %}
