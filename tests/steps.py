@@ -51,6 +51,13 @@ CAPTURED = {
 }
 
 
+def is_among(write: str, done: set[str]) -> bool:
+    """Behind a run that died with its bookmark open a replica's MERGE has other net changes."""
+    merge = re.search(r"merge into \S+", write)
+    is_of_net_changes = merge and "`__$existed`" in write
+    return write in done or bool(is_of_net_changes and any(merge[0] in other for other in done))
+
+
 class Steps:
     """A run from here, executed and recorded: `writes` are its statements, `end` what it leaves."""
 
@@ -250,7 +257,7 @@ class Work:
         for write in itertools.filterfalse(is_account, self.steps.writes):
             ways = points(write, in_scripts=in_scripts)
             for way in ways[:-1] or ways:  # the rest of a script may be done in another way
-                assert as_any_run_writes(way) in done, f"never tried: {way}"
+                assert is_among(as_any_run_writes(way), done), f"never tried: {way}"
 
     def check_each_fault(self, *kinds: str) -> None:
         """Each write of a run from the start, the kinds in turn, and dbt goes on with what it can.

@@ -112,36 +112,43 @@
     or behind a commit; and whether changes tell no number in their transaction. -#}
 {% macro _debezium_has_snapshots(events, batch) -%}
 {%- set is_binlog = dbt_cdc._debezium_reads_binlog(batch) -%}
+with landed as (
+    select from_json(value, '{{ dbt_cdc._debezium_news_envelope(batch) }}') as event
+    from {{ events }}
+),
+
+told as (
+    select
+        coalesce(event.op, event.payload.op) as op,
+        coalesce(event.source, event.payload.source) as source,
+        {%- if not is_binlog %}
+        coalesce(event.status, event.payload.status) as status,
+        coalesce(event.id, event.payload.id) as id,
+        {%- endif %}
+        coalesce(event.transaction, event.payload.transaction) is null as is_alone
+    from landed
+),
+
+placed as (
+    select
+        op,
+        {%- if not is_binlog %}
+        is_alone and op in ('c', 'u', 'd', 't') as is_untold,
+        case when status = 'END' then try_cast(split_part(id, ':', 2) as bigint) end as end_wal,
+        {%- endif %}
+        {{ dbt_cdc._debezium_wal(batch) }} as wal
+    from told
+)
+
 select
     {{ 'coalesce(bool_or(is_untold), false) as has_untold,' if not is_binlog }}
     coalesce(min(snapshot_wal) < max(snapshot_wal) or min(commit_wal) <= max(snapshot_wal), false) as has_later_rows
 from (
     select
-        is_untold,
-        case when value rlike '"op"\\s*:\\s*"r"' then wal end as snapshot_wal,
-        case
-            {%- if is_binlog %}
-            when value rlike '"op"\\s*:\\s*"[cudt]"' then wal
-            {%- else %}
-            when value rlike '"status"\\s*:\\s*"END"' then try_cast(split_part(coalesce(
-                get_json_object(value, '$.id'), get_json_object(value, '$.payload.id')
-            ), ':', 2) as bigint)
-            when is_untold then wal
-            {%- endif %}
-        end as commit_wal
-    from (
-        select
-            value,
-            value rlike '"op"\\s*:\\s*"[cudt]"' and not value rlike '"transaction"\\s*:\\s*[{]' as is_untold,
-            {{ dbt_cdc._debezium_wal(batch) }} as wal
-        from (
-            select
-                value,
-                from_json(coalesce(
-                    get_json_object(value, '$.source'), get_json_object(value, '$.payload.source')
-                ), 'lsn string, file string, pos string') as source
-            from {{ events }}
-        )
-    )
+        {{ 'is_untold,' if not is_binlog }}
+        case when op = 'r' then wal end as snapshot_wal,
+        {{ "case when op in ('c', 'u', 'd', 't') then wal end" if is_binlog
+            else 'coalesce(end_wal, if(is_untold, wal, null))' }} as commit_wal
+    from placed
 )
 {%- endmacro %}

@@ -165,8 +165,8 @@ case
         ) | indent(8) }}
     when verb = 'update' and has_key and key_image is null
         then {{ dbt_cdc._raise_bad_record(
-            place, "concat('it lacks a column of the key of ', source_schema, '.', source_name)",
-            'keys names columns that each message of the table has'
+            place, "concat('it lacks a column of the key of ', source_schema, '.', source_name, ', or has it behind a "
+            ~ "nested value')", 'keys names columns that each message of the table has, before those with nested values'
         ) | indent(8) }}
     when verb = 'update' and not has_key
         and not array_sort(json_object_keys(before_image)) <=> array_sort(json_object_keys(after_image))

@@ -89,9 +89,12 @@ sources:
 
 {% macro _first_log_model(place, nodes) -%}
     {%- set types, before_images = {}, {} -%}
+    {#- also of tables that are not chosen: the log has them -#}
+    {%- for name, table in place.tables.items() if table.without_before_image -%}
+        {%- do before_images.update({name: 'key'}) -%}
+    {%- endfor -%}
     {%- for node in nodes -%}
         {%- set table = node.config.meta.cdc.source_schema ~ '.' ~ node.config.meta.cdc.source_name -%}
-        {%- do before_images.update({table: 'key'}) if node.config.meta.cdc.before_image == 'partial' -%}
         {%- for column in node.columns if column.encoding -%}
             {%- do types.setdefault(table, {}).update({column.name: column.encoding}) -%}
         {%- endfor -%}

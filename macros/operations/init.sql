@@ -5,7 +5,8 @@
     {% if execute %}
         {% do dbt_cdc._check_has_no_log() %}
         {% set place = dbt_cdc._landed_place(landed) %}
-        {% set chosen = dbt_cdc._chosen_tables(place, dbt_cdc._landed_tables(place), tables) %}
+        {% do place.update(tables=dbt_cdc._landed_tables(place)) %}
+        {% set chosen = dbt_cdc._chosen_tables(place, place.tables, tables) %}
         {% do dbt_cdc._check_tables_of('types', types, chosen) %}
         {% do dbt_cdc._check_tables_of('keys', keys, chosen) %}
         {% set nodes, columns, left_out = [], {}, [] %}
