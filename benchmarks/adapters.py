@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import adapter_rows
-import harness
 from adapter_rows import SIZE
 from debezium import ENVELOPE
 from debezium_events import TABLES
@@ -209,13 +208,7 @@ def built(bench: Bench, adapter: Adapter) -> tuple[str, str]:
     }
     if tables:
         models["sources.yml"] = json.dumps({"version": 2, "sources": [source]})
-    project = harness.Project(
-        Path(tempfile.mkdtemp(dir=bench.folder)),
-        bench.spark,
-        models=models,
-        vars={"cdc_log_model": "log"},
-    )
-    project.sql("create schema {schema}")
+    project = bench.made(models, {"cdc_log_model": "log"})
     for name, rows in adapter.landed.items():
         frame = bench.spark.sql(rows)
         order = next(name for name in frame.columns if name.lower() in ORDERS)

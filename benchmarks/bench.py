@@ -50,20 +50,21 @@ class Bench:
     def __init__(self, spark: SparkSession, folder: Path, scale: float, runs: int) -> None:
         self.spark, self.folder, self.scale, self.runs = spark, folder, scale, runs
 
+    def made(self, models: dict[str, str], vars: dict[str, object]) -> harness.Project:
+        """A project with a schema of its own."""
+        made = harness.Project(
+            Path(tempfile.mkdtemp(dir=self.folder)), self.spark, models=models, vars=vars
+        )
+        made.sql("create schema {schema}")
+        return made
+
     def project(self, instances: list[CaptureInstance]) -> harness.Project:
         """A project with a view `raw_log` on the Delta table `landed`."""
         models = {"raw_log.sql": "select * from {{ target.schema }}.landed"}
         models["instances.yml"] = instance_yaml(instances)
         for instance in instances:
             models[f"{instance.capture_instance}_ct.sql"] = "{{ dbt_cdc.change_table() }}"
-        made = harness.Project(
-            Path(tempfile.mkdtemp(dir=self.folder)),
-            self.spark,
-            models=models,
-            vars={"cdc_log_model": "raw_log"},
-        )
-        made.sql("create schema {schema}")
-        return made
+        return self.made(models, {"cdc_log_model": "raw_log"})
 
     def asked(self, project: harness.Project, call: str) -> str:
         """The SQL of a query macro's call, as a model that holds it compiles to."""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import harness
@@ -21,17 +19,8 @@ ORDERS = TrackedTable("dbo", "orders", tuple(COLUMNS.items()), ("id",))
 
 def tracked_project(bench: Bench) -> harness.Project:
     """A project that tracks dbo.orders."""
-    made = harness.Project(
-        Path(tempfile.mkdtemp(dir=bench.folder)),
-        bench.spark,
-        models={
-            "raw_log.sql": "select * from {{ target.schema }}.landed",
-            **tracked_models([ORDERS]),
-        },
-        vars={"cdc_log_model": "raw_log"},
-    )
-    made.sql("create schema {schema}")
-    return made
+    models = {"raw_log.sql": "select * from {{ target.schema }}.landed"}
+    return bench.made({**models, **tracked_models([ORDERS])}, {"cdc_log_model": "raw_log"})
 
 
 def changes(bench: Bench) -> Iterator[Result]:

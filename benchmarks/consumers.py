@@ -4,9 +4,7 @@ dbt snapshot of the same table takes and misses."""
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import harness
@@ -110,10 +108,8 @@ def consuming(bench: Bench) -> harness.Project:
     """A project with a replica, a history and a snapshot of dbo.orders."""
     tables = [{"name": "orders_before"}]
     source = {"name": "dumps", "schema": "{{ target.schema }}", "tables": tables}
-    made = harness.Project(
-        Path(tempfile.mkdtemp(dir=bench.folder)),
-        bench.spark,
-        models={
+    made = bench.made(
+        {
             "raw_log.sql": "select * from {{ target.schema }}.landed",
             "instances.yml": instance_yaml([ORDERS]),
             "dbo_orders_ct.sql": "{{ dbt_cdc.change_table() }}",
@@ -121,10 +117,9 @@ def consuming(bench: Bench) -> harness.Project:
             "orders_now.sql": CONSUMER.replace("?", "replica"),
             "orders_then.sql": CONSUMER.replace("?", "history"),
         },
-        vars={"cdc_log_model": "raw_log", "cdc_persistent_functions": False},
+        {"cdc_log_model": "raw_log", "cdc_persistent_functions": False},
     )
     made.write("snapshots/orders_snapshot.sql", SNAPSHOT)
-    made.sql("create schema {schema}")
     return made
 
 

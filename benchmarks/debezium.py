@@ -4,9 +4,7 @@ against SQL by hand."""
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import harness
@@ -134,14 +132,7 @@ def shop(bench: Bench) -> harness.Project:
             "{{ config(materialized='replica') }}\n"
             f"select * from {{{{ dbt_cdc.new_changes('{table.capture_instance}') }}}}"
         )
-    made = harness.Project(
-        Path(tempfile.mkdtemp(dir=bench.folder)),
-        bench.spark,
-        models=models,
-        vars={"cdc_log_model": "shop_log", "cdc_persistent_functions": False},
-    )
-    made.sql("create schema {schema}")
-    return made
+    return bench.made(models, {"cdc_log_model": "shop_log", "cdc_persistent_functions": False})
 
 
 def columns_by_hand(table: CaptureInstance) -> tuple[str, str]:

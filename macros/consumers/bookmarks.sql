@@ -21,45 +21,6 @@
 {%- endmacro %}
 
 
-{#- What an earlier run has opened was consumed if its table has got rows since: up to where the MERGE says, which may
-    be that of a run whose bookmark another one has opened further. The table is quoted, since it may be called
-    history. -#}
-{% macro _settle_open_bookmarks(consumer) %}
-    {% set open = consumer.bookmarks.values() | rejectattr('open_lsn', 'none') | list %}
-    {% set writes = ['WRITE', 'MERGE'] + dbt_cdc._makes_of_a_table() %}
-    {% set commits = dbt_cdc._last_commits(this.quote(identifier=true)) | selectattr('operation', 'in', writes) | list
-        if open else [] %}
-    {% for bookmark in open if commits and commits[0].version > bookmark.target_version %}
-        {% do bookmark.update(last_lsn=dbt_cdc._merged_up_to(bookmark, commits) or bookmark.open_lsn or none) %}
-    {% endfor %}
-{% endmacro %}
-
-
-{#- What the conditions of the last MERGE say; none where the last write is another one. -#}
-{% macro _merged_up_to(bookmark, commits) %}
-    {% set found = modules.re.search(
-        dbt_cdc._merge_mark(bookmark.capture_instance, '(0x[0-9A-F]{20})'), commits[0].operationParameters | string) %}
-    {% do return(found[1] if found else none) %}
-{% endmacro %}
-
-
-{% macro _merge_mark(capture_instance, lsn) %}
-    {% do return('dbt_cdc ' ~ local_md5(capture_instance | lower) ~ ' up to ' ~ lsn) %}
-{% endmacro %}
-
-
-{#- Whether a column of the changes has a value, in words that Delta writes into the table's history with the commit:
-    Spark would fold a condition without a column. -#}
-{% macro _told_condition(consumer, column, value) -%}
-    {%- set marks = [] -%}
-    {%- for window in consumer.windows.values() if window.bookmark_lsn -%}
-        {%- do marks.append(dbt_cdc._merge_mark(window.instance.name, window.bookmark_lsn)) -%}
-    {%- endfor -%}
-    {%- set mark = marks | join('; ') ~ ': ' -%}
-concat('{{ mark }}', changes.{{ column }}) = '{{ mark ~ value }}'
-{%- endmacro %}
-
-
 {#- The last commit of the model's table before it writes, asked once. -#}
 {% macro _last_commit(consumer) %}
     {% if 'last_commit' not in consumer %}
@@ -79,8 +40,7 @@ concat('{{ mark }}', changes.{{ column }}) = '{{ mark ~ value }}'
         {% if not bookmark %}
             {% do new.append(window) %}
         {% elif bookmark.open_lsn is not none or window.is_first or bookmark.last_lsn != window.bookmark_lsn %}
-            {% do known.append(dict(
-                bookmark, mode=window.mode, open_lsn=window.bookmark_lsn, was_open=bookmark.open_lsn)) %}
+            {% do known.append(dict(bookmark, mode=window.mode, open_lsn=window.bookmark_lsn)) %}
         {% endif %}
     {% endfor %}
     {% if known or new %}
@@ -110,8 +70,7 @@ concat('{{ mark }}', changes.{{ column }}) = '{{ mark ~ value }}'
     {% set bookmarks, marks = consumer.get('bookmarks', {}).values(), [] %}
     {% set starts_over = consumer.starts_over and (not consumer.is_there or consumer.kind == 'incremental') %}
     {% for bookmark in bookmarks if starts_over or bookmarks | rejectattr('open_lsn', 'none') | list %}
-        {% do marks.append(dict(
-            bookmark, open_lsn='' if starts_over else bookmark.last_lsn or '', was_open=bookmark.open_lsn)) %}
+        {% do marks.append(dict(bookmark, open_lsn='' if starts_over else bookmark.last_lsn or '')) %}
     {% endfor %}
     {% do return(marks) %}
 {% endmacro %}
@@ -121,18 +80,22 @@ concat('{{ mark }}', changes.{{ column }}) = '{{ mark ~ value }}'
     it goes back. -#}
 {% macro _reopen_bookmarks(consumer, marks, version) %}
     {% set values = {} %}
-    {% for column in ['mode', 'last_lsn', 'open_lsn', 'was_open'] %}
+    {% for column in ['mode', 'last_lsn', 'open_lsn'] %}
         {% set of_instances = {} %}
         {% for mark in marks %}
             {% do of_instances.update({mark.capture_instance | lower: dbt_cdc._literal(mark[column])}) %}
         {% endfor %}
         {% do values.update({column: dbt_cdc._case_of('lower(capture_instance)', of_instances)}) %}
     {% endfor %}
-    {% set was_open = values.pop('was_open') %}
+    {% set as_read = {} %}
+    {% for mark in marks %}
+        {% set name = mark.capture_instance | lower %}
+        {% do as_read.update({name: dbt_cdc._literal(consumer.bookmarks[name].open_lsn)}) %}
+    {% endfor %}
     {% do dbt_cdc._update_state(
         'consumer_bookmarks', dict(values, target_version=version),
         dbt_cdc._is_bookmark(consumer, marks | map(attribute='capture_instance') | list)
-        ~ ' and open_lsn <=> ' ~ was_open
+        ~ ' and open_lsn <=> ' ~ dbt_cdc._case_of('lower(capture_instance)', as_read)
         ~ " and (open_lsn = '' or coalesce(last_lsn, '') <= coalesce(" ~ values.last_lsn ~ ", ''))") %}
 {% endmacro %}
 

@@ -7,10 +7,10 @@
     {% if not execute or log is string or previous_lsn == to_lsn or not dbt_cdc._log_has(log, 'transaction') %}
         {% do return(false) %}
     {% endif %}
-    {% do dbt_cdc._check_no_lsn_twice(log, previous_lsn, to_lsn) if var('cdc_check_duplicates', false) %}
     {% set asked = dbt_cdc._invocation_cache().setdefault('told_transactions', {}) %}
     {% set part = previous_lsn ~ to_lsn %}
     {% if part not in asked %}
+        {% do dbt_cdc._check_no_lsn_twice(log, previous_lsn, to_lsn) if var('cdc_check_duplicates', false) %}
         {% do asked.update({part: dbt_cdc._fetch(
             'select 1 from ' ~ log ~ " where operation = 'COMMIT' and `transaction` is null and lsn > '" ~ previous_lsn
             ~ "' and lsn <= '" ~ to_lsn ~ "' limit 1") == []}) %}
@@ -22,9 +22,10 @@
 {#- What the scan of all records sees by itself. SQL Server's delete and insert of one key change share their LSN, and
     are two commands. -#}
 {% macro _check_no_lsn_twice(log, previous_lsn, to_lsn) %}
+    {% set place = 'lsn, command_id' if dbt_cdc._log_has(log, 'command_id') else 'lsn' %}
     {% for row in dbt_cdc._fetch(
         'select lsn, max(tran_id) as tran_id, count(*) as records from ' ~ log ~ " where lsn > '" ~ previous_lsn
-        ~ "' and lsn <= '" ~ to_lsn ~ "' group by lsn, command_id having count(*) > 1 order by lsn limit 1") %}
+        ~ "' and lsn <= '" ~ to_lsn ~ "' group by " ~ place ~ ' having count(*) > 1 order by lsn limit 1') %}
         {% do dbt_cdc.raise_cdc_error(
             22859, 'bad log record of lsn ' ~ row.lsn ~ ', tran_id ' ~ row.tran_id ~ ': ' ~ row.records
             ~ ' records have this lsn', dbt_cdc._bad_record_advice()
