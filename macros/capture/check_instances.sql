@@ -2,15 +2,17 @@
 
 {#- A change table with rows that change_tables does not know is of an earlier life, or the state is lost: its rows
     would stand for those of the window. Another run may have entered the instance meanwhile. -#}
-{% macro _check_is_new(instance) %}
-    {% if dbt_cdc._has_rows(instance.relation) and instance.name | lower not in dbt_cdc._registered_if_any() %}
+{% macro _check_are_new(instances) %}
+    {% set filled = dbt_cdc._with_rows(instances | map(attribute='relation') | list) %}
+    {% for instance in instances if instance.relation | string in filled
+        and instance.name | lower not in dbt_cdc._registered_if_any() %}
         {% do dbt_cdc.raise_cdc_error(
             22906, 'change table ' ~ instance.relation ~ ' has rows, and ' ~ dbt_cdc._state_relation('change_tables')
             ~ " has no capture instance '" ~ instance.name ~ "'",
             'put the state back (take back what was edited of its schema or the target; restore it); or drop the '
             ~ 'change table, to begin anew'
         ) %}
-    {% endif %}
+    {% endfor %}
 {% endmacro %}
 
 

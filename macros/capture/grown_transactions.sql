@@ -2,8 +2,8 @@
 {% macro _log_is_of_adapter() %}
     {% set log_model = var('cdc_log_model', none) %}
     {% for node in graph.nodes.values() if node.resource_type == 'model' and node.name == log_model %}
-        {% for adapter in ['debezium_log', 'wal2json_log', 'change_table_log', 'dms_log']
-            if adapter ~ '(' in (node.raw_code or '') %}
+        {% set code = modules.re.sub('(?s)[{]#.*?#[}]|/[*].*?[*]/|--[^\n]*', '', node.raw_code or '') %}
+        {% for adapter in ['debezium_log', 'wal2json_log', 'change_table_log', 'dms_log'] if adapter ~ '(' in code %}
             {% do return(true) %}
         {% endfor %}
     {% endfor %}
@@ -11,26 +11,102 @@
 {% endmacro %}
 
 
-{#- The transactions of the last window that have more records now than it had. -#}
-{% macro _grown_transactions_sql(scanned_lsn) -%}
-    select
-        known.commit_lsn,
-        known.tran_id,
-        known.record_count as captured_records,
-        count(*) as records,
-        collect_set(named_struct('source_schema', log.source_schema, 'source_name', log.source_name)) as tables
-    from {{ dbt_cdc._state_relation('scan_transactions') }} as known
-    inner join {{ dbt_cdc._log_relation() }} as log
-        on known.tran_id = log.tran_id and log.lsn between known.begin_lsn and known.commit_lsn
-    where known.window_to_lsn = '{{ scanned_lsn }}' and log.lsn <= '{{ scanned_lsn }}'
-    group by known.commit_lsn, known.tran_id, known.record_count
+{#- A first look: the ids of transactions with records that landed when a scan had passed their places: more than a
+    transaction of the last window had; or, in the windows of the last day, in no transaction that is known (cleanup
+    may have removed it: the second look tells). -#}
+{% macro _grown_ids_sql(state) -%}
+    {%- set transactions = dbt_cdc._state_relation('scan_transactions') -%}
+    {%- set log = dbt_cdc._log_relation() -%}
+    {%- set end = "(select greatest('" ~ state.scanned_lsn ~ "', max(window_to_lsn)) from " ~ transactions ~ ')' -%}
+    select known.tran_id
+    from {{ transactions }} as known
+    inner join {{ log }} as log
+        on known.tran_id = log.tran_id and log.lsn between known.begin_lsn and coalesce(known.commit_lsn, '0xG')
+    where known.window_to_lsn >= '{{ state.scanned_lsn }}' and log.lsn <= {{ end }}
+    group by known.window_to_lsn, known.tran_id, known.begin_lsn, known.record_count
     having count(*) > known.record_count
+    {#- of a log that tells its transactions, those that have not ended are not known, and need not be -#}
+    {%- if not dbt_cdc._log_has(log, 'transaction') %}
+    union
+    select log.tran_id
+    from {{ log }} as log
+    left anti join (
+        select
+            tran_id,
+            begin_lsn,
+            commit_lsn
+        from {{ transactions }}
+        where commit_lsn is not null or window_to_lsn = (select max(window_to_lsn) from {{ transactions }})
+    ) as known
+        on log.tran_id = known.tran_id and log.lsn between known.begin_lsn and coalesce(known.commit_lsn, '0xG')
+    where
+        log.tran_id is not null
+        and log.lsn <= {{ end }}
+        and log.lsn > (
+            select coalesce({{ dbt_cdc._indent(dbt_cdc._before_last_day_sql(), 12) }}, '{{ dbt_cdc._zero_lsn() }}')
+            from {{ transactions }}
+        )
+    group by log.tran_id
+    having max_by(log.operation, log.lsn) <> 'ROLLBACK'
+    {%- endif %}
 {%- endmacro %}
 
 
-{#- Which of them are of captured or tracked tables, at or above the low end of an instance. -#}
+{% macro _before_last_day_sql() -%}
+max(case when opened_at < (
+    select max(opened_at) - interval '1' day from {{ dbt_cdc._state_relation('scan_transactions') }}
+) then window_to_lsn end)
+{%- endmacro %}
+
+
+{#- A second look: these transactions out of all records. Of those that have ended, which are of captured or tracked
+    tables, at or above the low end of an instance; `has_open`: some have not ended, and can be captured whole. -#}
+{% macro _grown_transactions_sql(found, state) -%}
+    {%- set of_ids -%}
+        (
+            select log.*
+            from {{ dbt_cdc._log_relation() }} as log
+            left semi join (
+                {{ dbt_cdc._indent(dbt_cdc._grown_ids_sql(state), 16) }}
+            ) as grown on log.tran_id = grown.tran_id
+        )
+    {%- endset -%}
+    select
+        count(names) as transactions,
+        min_by(commit_lsn, names is null) as commit_lsn,
+        min_by(tran_id, struct(names is null, commit_lsn)) as tran_id,
+        min_by(records, struct(names is null, commit_lsn)) as records,
+        min_by(captured_records, struct(names is null, commit_lsn)) as captured_records,
+        min_by(names, struct(names is null, commit_lsn)) as tables,
+        coalesce(bool_or(commit_lsn is null), false) as has_open
+    from (
+        select
+            *,
+            nullif(array_join(
+                {{ dbt_cdc._indent(dbt_cdc._captured_among('tables', state), 16) }}, ', '), '') as names
+        from (
+            select
+                landed.tran_id,
+                landed.commit_lsn,
+                landed.record_count as records,
+                known.record_count as captured_records,
+                array_union(landed.changed_tables, landed.updated_tables) as tables
+            from (
+                {{ dbt_cdc._indent(dbt_cdc._found_transactions(
+                    of_ids, dbt_cdc._zero_lsn(), found.to_lsn or state.scanned_lsn, none), 16) }}
+            ) as landed
+            left join {{ dbt_cdc._state_relation('scan_transactions') }} as known
+                on landed.commit_lsn = known.commit_lsn
+            where landed.commit_lsn is null or landed.record_count > known.record_count
+        )
+    )
+{%- endmacro %}
+
+
+{#- Stops for those of captured tables, or tells of them where the project goes on. Gives whether some of them have not
+    ended. -#}
 {% macro _check_grown_transactions(found, state) %}
-    {% set grown = dbt_cdc._fetch(dbt_cdc._grown_of_captured_sql(state))[0] if found.get('has_grown') else {} %}
+    {% set grown = dbt_cdc._fetch(dbt_cdc._grown_transactions_sql(found, state))[0] if found.get('has_grown') else {} %}
     {% if grown.transactions %}
         {% set what = 'transaction ' ~ grown.tran_id ~ ' of ' ~ grown.tables ~ ', with the commit ' ~ grown.commit_lsn
             ~ ', has ' ~ grown.records ~ ' records in the log and had ' ~ grown.captured_records
@@ -46,27 +122,8 @@
             ) %}
         {% endif %}
     {% endif %}
+    {% do return(grown.has_open and not dbt_cdc._log_has(dbt_cdc._log_relation(), 'transaction')) %}
 {% endmacro %}
-
-
-{% macro _grown_of_captured_sql(state) -%}
-    select
-        count(*) as transactions,
-        min(commit_lsn) as commit_lsn,
-        min_by(tran_id, commit_lsn) as tran_id,
-        min_by(records, commit_lsn) as records,
-        min_by(captured_records, commit_lsn) as captured_records,
-        min_by(names, commit_lsn) as tables
-    from (
-        select
-            *,
-            array_join({{ dbt_cdc._indent(dbt_cdc._captured_among('tables', state), 12) }}, ', ') as names
-        from (
-            {{ dbt_cdc._indent(dbt_cdc._grown_transactions_sql(state.scanned_lsn), 12) }}
-        )
-    )
-    where names <> ''
-{%- endmacro %}
 
 
 {#- The names of those of a transaction's tables (SQL) that are captured or tracked from its `commit_lsn` on. -#}

@@ -1,15 +1,10 @@
 {#- Whether the log goes on where the last scan ended: what landed since in places that had passed, and what is gone
     before it was captured, is in no window. -#}
 
-{#- A first look, for each run: one row. `late_commits` are commits that no scan has had, in the range of the windows
-    of the last day, of the last one at least; `has_grown`: transactions of the last window have more records now.
-    Where cleanup has removed transactions, only those behind the first that is left are known. -#}
+{#- A first look, for each run: one row. `late_commits` are commits that no scan has had; `has_grown`: transactions
+    whose records a scan has had have more now, or some have none that it had. -#}
 {% macro _continuity_sql(state) -%}
     {%- set scanned_lsn = state.scanned_lsn -%}
-    {%- set low_ends = state.intervals.values() | map(attribute='low_end') | list -%}
-    {%- set bound = "if(min(begin_lsn) >= '" ~ low_ends | min ~ "', min(begin_lsn), min(commit_lsn))" if low_ends
-        else 'min(commit_lsn)' -%}
-    {%- set transactions = dbt_cdc._state_relation('scan_transactions') -%}
     select
         (
             select count(*) > 0
@@ -19,7 +14,7 @@
         (
             select count(*) > 0
             from (
-                {{ dbt_cdc._indent(dbt_cdc._grown_transactions_sql(scanned_lsn), 16) }}
+                {{ dbt_cdc._indent(dbt_cdc._grown_ids_sql(state), 16) }}
             )
         ) as has_grown,
         {%- endif %}
@@ -34,11 +29,19 @@
         (log.operation = 'COMMIT' or (log.operation in ('DDL', 'TRUNCATE') and log.tran_id is null))
         and log.lsn <= '{{ scanned_lsn }}'
         and log.lsn > (
-            select greatest({{ bound }}, max(case when opened_at < (
-                select max(opened_at) - interval '1' day from {{ transactions }}
-            ) then window_to_lsn end))
-            from {{ transactions }}
+            {{ dbt_cdc._indent(dbt_cdc._late_bound_sql(state), 12) }}
         )
+{%- endmacro %}
+
+
+{#- Behind which LSN a run looks for late commits: the windows of the last day, of the last one at least. Where
+    cleanup has removed transactions, only those behind the first that is left are known. -#}
+{% macro _late_bound_sql(state) -%}
+    {%- set low_ends = state.intervals.values() | map(attribute='low_end') | list -%}
+    {%- set bound = "if(min(begin_lsn) >= '" ~ low_ends | min ~ "', min(begin_lsn), min(commit_lsn))" if low_ends
+        else 'min(commit_lsn)' -%}
+select greatest({{ bound }}, {{ dbt_cdc._indent(dbt_cdc._before_last_day_sql(), 4) }})
+from {{ dbt_cdc._state_relation('scan_transactions') }}
 {%- endmacro %}
 
 

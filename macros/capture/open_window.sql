@@ -24,6 +24,16 @@
             )
     {%- endset -%}
     {%- set to_lsn = window.to_lsn or window.log_end or window.previous_lsn -%}
+    {#- of what was open then, parts have landed since -#}
+    {%- set log_of_open -%}
+        (
+            select log.*
+            from {{ window.log }} as log
+            left anti join {{ transactions }} as known
+                on log.tran_id = known.tran_id and log.lsn between known.begin_lsn and known.commit_lsn
+            where log.lsn > '{{ window.previous_lsn }}' or log.tran_id is not null
+        )
+    {%- endset -%}
     select
         '{{ to_lsn }}' as window_to_lsn,
         tran_id,
@@ -37,11 +47,16 @@
         schema_changes,
         current_timestamp() as opened_at
     from (
-        {{ dbt_cdc._indent(dbt_cdc._window_transactions(
-            window.log, window.previous_lsn, to_lsn,
-            carried if window.previous_lsn != dbt_cdc._zero_lsn() else none
-        ), 8) }}
+        {{ dbt_cdc._indent(
+            dbt_cdc._found_transactions(log_of_open, dbt_cdc._zero_lsn(), to_lsn, none) if window.get('has_open_parts')
+            else dbt_cdc._window_transactions(
+                window.log, window.previous_lsn, to_lsn,
+                carried if window.previous_lsn != dbt_cdc._zero_lsn() else none
+            ), 8) }}
     )
+    {%- if window.get('has_open_parts') %}
+    where coalesce(commit_lsn > '{{ window.previous_lsn }}', true)
+    {%- endif %}
 {%- endmacro %}
 
 
@@ -72,9 +87,10 @@
     {% do dbt_cdc._check_time_zone(found.time_zone) %}
     {% do dbt_cdc._check_reaches_back(found, scanned_lsn) %}
     {% do dbt_cdc._check_late_commits(found, state) %}
-    {% do dbt_cdc._check_grown_transactions(found, state) %}
+    {% set has_open_parts = dbt_cdc._check_grown_transactions(found, state) %}
     {% do return(dict(
         dbt_cdc._window_of(found, scanned_lsn),
+        has_open_parts=has_open_parts,
         log_start=found.first_lsn if scanned_lsn == dbt_cdc._zero_lsn() else none,
         log_end=none if found.to_lsn else dbt_cdc._checked_log_end(found, scanned_lsn),
         has_newer=(found.to_lsn or '0xG') < (found.log_end or '')

@@ -20,10 +20,10 @@
                 {% do dbt_cdc._raise_taken(
                     instance.name, row.capture_instance, row.source_schema ~ '.' ~ row.source_name) %}
             {% endfor %}
-            {% do dbt_cdc._check_is_new(instance) %}
             {% do new.append(instance) %}
         {% endif %}
     {% endfor %}
+    {% do dbt_cdc._check_are_new(new) %}
     {% if new and enters_new %}
         {% do dbt_cdc._take_logged_names(new, dbt_cdc._log_relation()) %}
         {% set log_start = dbt_cdc._window_to_scan().get('log_start') or dbt_cdc._fetch(

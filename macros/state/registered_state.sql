@@ -124,8 +124,18 @@
 
 
 {% macro _has_rows(relation) %}
-    {% do return(load_cached_relation(relation) is not none
-        and dbt_cdc._fetch('select 1 from ' ~ relation ~ ' limit 1') | length > 0) %}
+    {% do return(dbt_cdc._with_rows([relation]) != []) %}
+{% endmacro %}
+
+
+{#- The names of those that are there and have rows, by one statement. -#}
+{% macro _with_rows(relations) %}
+    {% set queries = [] %}
+    {% for relation in relations if load_cached_relation(relation) is not none %}
+        {% do queries.append(
+            '(select ' ~ dbt_cdc._literal(relation | string) ~ ' as name from ' ~ relation ~ ' limit 1)') %}
+    {% endfor %}
+    {% do return(dbt_cdc._fetch(queries | join(' union all ')) | map(attribute='name') | list if queries else []) %}
 {% endmacro %}
 
 

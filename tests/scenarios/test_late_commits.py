@@ -157,6 +157,84 @@ def test_any_order_of_landing(make_project: Callable[..., Project], seed: int) -
         assert ids(target) == sorted(seen)
 
 
+def part(writer: Writer, operation: str, tran_id: str, key: int | None = None) -> LogRecord:
+    """A record of a transaction that is written among others."""
+    image = {"id": key, "name": "n"} if key is not None else None
+    table = "items" if key is not None else ""
+    return writer.record(operation, table, after_image=image, tran_id=tran_id)
+
+
+def test_parts_that_land_late(make_project: Callable[..., Project]) -> None:
+    """Parts land when a scan has passed their places. As long as the COMMIT of their transaction is
+    in no window they are captured; once it is, the run stops and names it."""
+    target, writer = capture(make_project)
+    opened = [part(writer, "INSERT", "open", n) for n in (1, 2, 3)]
+    unknown = [part(writer, "BEGIN", "unknown"), part(writer, "INSERT", "unknown", 4)]
+    grown = [part(writer, "INSERT", "grown", 5)]
+    back = [part(writer, "INSERT", "back", 6), part(writer, "ROLLBACK", "back")]
+    grown += [part(writer, "INSERT", "grown", 7), part(writer, "COMMIT", "grown")]
+    target.land([opened[1], *grown[1:]])
+    target.run()
+    assert ids(target) == [7]
+    # before and behind what the scan had of the one, and all that it lacked of the other
+    target.land([opened[0], opened[2], *unknown, *back])
+    assert "too late" not in target.run().output
+    again = part(writer, "INSERT", "again", 8), part(writer, "COMMIT", "again")
+    target.land([*again, part(writer, "COMMIT", "unknown")])
+    target.run()
+    assert ids(target) == [4, 7, 8]
+    target.land([part(writer, "INSERT", "open", 9), part(writer, "COMMIT", "open")])
+    target.run()
+    assert ids(target) == [1, 2, 3, 4, 7, 8, 9]
+    # the first part of one whose COMMIT was captured three windows ago
+    target.land(grown[:1])
+    result = target.project.dbt("run")
+    for text in (
+        f"CDC 22859: transaction grown of dbo.items, with the commit {grown[-1].lsn}, has 3",
+        "records in the log and had 2 when it was captured",
+    ):
+        assert text in result.output, result.output
+    assert "no change table has them" in target.run(*PASS).output
+    assert ids(target) == [1, 2, 3, 4, 7, 8, 9]
+
+
+@pytest.mark.more
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_any_order_of_records(make_project: Callable[..., Project], seed: int) -> None:
+    """Transactions among each other, a few ids for all, each record on a way of its own; COMMITs
+    come in order. All is captured in the end, or a run says what came too late."""
+    rng = random.Random(seed)
+    target, writer = capture(make_project)
+    records: list[LogRecord] = []
+    rows: dict[str, list[int]] = {}
+    truth: list[int] = []
+    for key in range(40):
+        tran_id = rng.choice("abcd")
+        if rng.random() < 0.3 and rows.get(tran_id):
+            ends = rng.choice(["COMMIT", "COMMIT", "ROLLBACK"])
+            records.append(part(writer, ends, tran_id))
+            truth += rows.pop(tran_id) if ends == "COMMIT" else []
+            rows.pop(tran_id, None)
+        records.append(part(writer, "INSERT", tran_id, key))
+        rows.setdefault(tran_id, []).append(key)
+    for tran_id, keys in sorted(rows.items()):
+        records.append(part(writer, "COMMIT", tran_id))
+        truth += keys
+    # none lands behind the COMMIT of its transaction
+    arrivals: dict[str, int] = {}
+    ends_at: dict[str, int] = {}
+    for n, record in reversed(list(enumerate(records))):
+        if record.operation in ("COMMIT", "ROLLBACK"):
+            ends_at[record.tran_id or ""] = arrivals[record.lsn] = n // 8
+        else:
+            late = n // 8 + rng.choice([0, 0, 1, 2])
+            arrivals[record.lsn] = min(ends_at[record.tran_id or ""], late)
+    for step in range(1 + max(arrivals.values())):
+        target.land(record for record in records if arrivals[record.lsn] == step)
+        assert "too late" not in target.run().output
+    assert ids(target) == sorted(truth)
+
+
 @pytest.mark.more
 def test_the_choice_is_checked(make_project: Callable[..., Project]) -> None:
     target, writer = capture(make_project)
