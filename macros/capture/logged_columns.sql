@@ -32,20 +32,18 @@
     was made when it had nothing to compare its names with. -#}
 {% macro _check_names_of_window(window) %}
     {% if var('cdc_report_new_columns', true) and dbt_cdc._capture_instances() and window.touched_tables %}
-        {% set first_lsns = {} %}
-        {% for row in dbt_cdc._new_columns(window) if row.column_name %}
-            {% set table = row.source_schema ~ '.' ~ row.source_name %}
-            {% do first_lsns.update({table: [row.first_lsn, first_lsns.get(table, row.first_lsn)] | min}) %}
-        {% endfor %}
-        {% for instance in dbt_cdc._capture_instances().values()
-            if instance.table in first_lsns and instance.get('registered') and not instance.registered.end_lsn %}
-            {% do dbt_cdc._check_names_since(instance, window, first_lsns[instance.table]) %}
+        {% for new in dbt_cdc._new_columns(window) | sort(attribute='first_lsn') if new.column_name %}
+            {% for instance in dbt_cdc._instances_of([dbt_cdc._source_of(new)])
+                if instance.get('registered') and not instance.registered.end_lsn %}
+                {% do dbt_cdc._check_names_since(instance, window, new) %}
+            {% endfor %}
         {% endfor %}
     {% endif %}
 {% endmacro %}
 
 
-{% macro _check_names_since(instance, window, lsn) %}
+{% macro _check_names_since(instance, window, new) %}
+    {% set lsn = new.first_lsn %}
     {% set of_table = 'select * from ' ~ window.log ~ ' where '
         ~ dbt_cdc._is_of_table(instance.source_schema, instance.source_name) %}
     {% set names = dbt_cdc._logged_names(
@@ -55,8 +53,10 @@
     {% set missing = logged | reject('in', names) | list if names else [] %}
     {#- where only updates with partial images came, a later image decides -#}
     {% do dbt_cdc._invocation_cache().setdefault('undecided', []).append(instance.table) if not names %}
+    {#- a transaction that is still open may have had it earlier -#}
     {% set before = dbt_cdc._logged_names(
-        [instance], '(' ~ of_table ~ " and lsn < '" ~ lsn ~ "')", 1, is_latest=true
+        [instance], '(' ~ of_table ~ " and lsn < '" ~ lsn ~ "' and not array_contains(json_object_keys(coalesce("
+        ~ 'after_image, before_image)), ' ~ dbt_cdc._literal(new.column_name) ~ '))', 1, is_latest=true
     ).get(instance.name) if missing %}
     {% set missing = missing | select('in', before) | list if before else missing %}
     {% set others = [] %}
@@ -65,10 +65,17 @@
         {% do others.append(other.name) %}
     {% endfor %}
     {% if missing and others and instance.name | lower in window.published %}
-        {% do dbt_cdc._end_before(instance, lsn, window) %}
-        {% do dbt_cdc._log_line(
-            'no image of table ' ~ instance.table ~ ' has ' ~ missing | join(', ') ~ ' from ' ~ lsn ~ ' on: '
-            ~ instance.name ~ ' ends before that commit, and ' ~ others | join(', ') ~ ' goes on')  %}
+        {% set end_lsn = dbt_cdc._first_commit_with(new, window) %}
+        {% if end_lsn %}
+            {% do dbt_cdc._update_metadata('change_tables', instance, {'end_lsn': dbt_cdc._literal(end_lsn)}) %}
+            {% do instance.registered.update(end_lsn=end_lsn) %}
+            {% do dbt_cdc._log_line(
+                'no image of table ' ~ instance.table ~ ' has ' ~ missing | join(', ') ~ ' from ' ~ lsn ~ ' on: '
+                ~ instance.name ~ ' ends before that commit, and ' ~ others | join(', ') ~ ' goes on')  %}
+        {% else %}
+            {#- of transactions that have not ended: a later window has their commits -#}
+            {% do dbt_cdc._invocation_cache().setdefault('undecided', []).append(instance.table) %}
+        {% endif %}
         {% do return(none) %}
     {% endif %}
     {% do dbt_cdc._raise_unlogged(
@@ -78,15 +85,17 @@
 {% endmacro %}
 
 
-{#- As where DDL tells of a change that the instance cannot follow: it lacks the transaction of that record. -#}
-{% macro _end_before(instance, lsn, window) %}
-    {% set end_lsn = dbt_cdc._fetch(
+{#- The window's first commit whose images have a new column: as where DDL tells of a change that an instance cannot
+    follow, it lacks that transaction. -#}
+{% macro _first_commit_with(new, window) %}
+    {% do return(dbt_cdc._fetch(
         'select min(committed.commit_lsn) as lsn from ' ~ dbt_cdc._transactions_of(window) ~ ' as committed '
-        ~ 'inner join ' ~ window.log ~ " as log on log.tran_id = committed.tran_id and log.lsn = '" ~ lsn ~ "' "
-        ~ 'and log.lsn between committed.begin_lsn and committed.commit_lsn'
-    )[0].lsn %}
-    {% do dbt_cdc._update_metadata('change_tables', instance, {'end_lsn': dbt_cdc._literal(end_lsn)}) %}
-    {% do instance.registered.update(end_lsn=end_lsn) %}
+        ~ 'inner join ' ~ window.log ~ ' as log on log.tran_id = committed.tran_id '
+        ~ 'and log.lsn between committed.begin_lsn and committed.commit_lsn '
+        ~ "where committed.commit_lsn > '" ~ window.previous_lsn ~ "' and committed.window_to_lsn = '" ~ window.to_lsn
+        ~ "' and log.lsn >= '" ~ new.first_lsn ~ "' and " ~ dbt_cdc._is_of_table(new.source_schema, new.source_name)
+        ~ ' and array_contains(json_object_keys(log.after_image), ' ~ dbt_cdc._literal(new.column_name) ~ ')'
+    )[0].lsn) %}
 {% endmacro %}
 
 

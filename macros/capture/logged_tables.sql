@@ -21,10 +21,10 @@
     {% for table in window.touched_tables %}
         {% do touched.append(table.source_schema ~ '.' ~ table.source_name) %}
     {% endfor %}
-    {% for instance in dbt_cdc._capture_instances().values()
-        if instance.table not in touched and instance.table | lower in touched | map('lower')
-        and not dbt_cdc._has_rows(instance.relation) %}
-        {% do dbt_cdc._check_spelling_of(instance, touched) %}
+    {% for participant in dbt_cdc._participants().values()
+        if participant.table not in touched and participant.table | lower in touched | map('lower')
+        and not dbt_cdc._has_rows(participant.relation) %}
+        {% do dbt_cdc._check_spelling_of(participant, touched) %}
     {% endfor %}
 {% endmacro %}
 

@@ -24,7 +24,11 @@
             )
     {%- endset -%}
     {%- set to_lsn = window.to_lsn or window.log_end or window.previous_lsn -%}
-    {#- of what was open then, parts have landed since -#}
+    {#- where the state does not tell all of what was open then: parts have landed since, or some COMMITs of the log
+        tell their transactions and those of this window do not -#}
+    {%- set reads_open = window.get('has_open_parts') or window.previous_lsn != dbt_cdc._zero_lsn()
+        and dbt_cdc._log_has(window.log, 'transaction')
+        and not dbt_cdc._tells_transactions(window.log, window.previous_lsn, to_lsn) -%}
     {%- set log_of_open -%}
         (
             select log.*
@@ -48,13 +52,13 @@
         current_timestamp() as opened_at
     from (
         {{ dbt_cdc._indent(
-            dbt_cdc._found_transactions(log_of_open, dbt_cdc._zero_lsn(), to_lsn, none) if window.get('has_open_parts')
+            dbt_cdc._found_transactions(log_of_open, dbt_cdc._zero_lsn(), to_lsn, none) if reads_open
             else dbt_cdc._window_transactions(
                 window.log, window.previous_lsn, to_lsn,
                 carried if window.previous_lsn != dbt_cdc._zero_lsn() else none
             ), 8) }}
     )
-    {%- if window.get('has_open_parts') %}
+    {%- if reads_open %}
     where coalesce(commit_lsn > '{{ window.previous_lsn }}', true)
     {%- endif %}
 {%- endmacro %}

@@ -13,6 +13,8 @@
             {% do dbt_cdc._take_registered(instance, known[name]) %}
             {% do plans.update({name: dbt_cdc._plan_in_window(instance, window, changes)}) %}
             {% do dbt_cdc._check_capture_from(instance, plans[name], window) %}
+            {% do dbt_cdc._check_has_its_log(instance, window)
+                if dbt_cdc._instance_window(instance, window).is_backfill %}
             {% do plans[name].update(problem=dbt_cdc._problem_of_values(instance, plans[name], window))
                 if not plans[name].problem %}
         {% else %}

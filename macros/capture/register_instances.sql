@@ -7,7 +7,7 @@
     {% do dbt_cdc._note_untold(dbt_cdc._capture_instances(), planned.known) %}
     {% if new %}
         {% for instance in new %}{% do dbt_cdc._check_role(instance) %}{% endfor %}
-        {% do dbt_cdc._forget_earlier_lives(new, window) %}
+        {% do dbt_cdc._forget_earlier_lives(new, planned.known, window) %}
         {% do dbt_cdc._enter_instances(new) %}
         {% do dbt_cdc._inherit_ddl_history(new) %}
         {% do dbt_cdc._tell_of_jobs() if not planned.known %}
@@ -18,10 +18,12 @@
 
 {#- A disable_table that died may have left in the view what it told readers of an instance: of the new one of that
     name nothing is published. -#}
-{% macro _forget_earlier_lives(new, window) %}
+{% macro _forget_earlier_lives(new, known, window) %}
     {% set names = new | map(attribute='name') | map('lower') | list %}
     {% if window.published | select('in', names) | list %}
-        {% do dbt_cdc._publish_validity_intervals(window.previous_lsn) %}
+        {#- without any other instance the tables have no row to publish from -#}
+        {% do dbt_cdc._publish_validity_intervals(window.previous_lsn) if known
+            else run_query(dbt_cdc._validity_intervals_sql([], window.previous_lsn)) %}
         {% do window.update(published=window.published | reject('in', names) | list) %}
     {% endif %}
 {% endmacro %}

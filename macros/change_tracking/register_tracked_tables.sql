@@ -29,17 +29,31 @@
     {% if new or returned %}
         {% do dbt_cdc._enter_database() %}
         {% set begin_lsn = window.to_lsn or state.scanned_lsn %}
+        {#- what a client has from before it went lacks what came since, also where no version did -#}
+        {% do dbt_cdc._take_a_version(begin_lsn) if returned and not window.to_lsn %}
+        {% set read = dbt_cdc._read_tracking(state.scanned_lsn) if returned else read %}
         {% set begin_version = dbt_cdc._version_after(window, read) %}
         {% do dbt_cdc._enter_tracked_tables(new, begin_version, begin_lsn) %}
         {% for tracked in returned %}
             {% do dbt_cdc._update_state('change_tracking_tables', {
-                'begin_version': begin_version, 'min_valid_version': begin_version,
+                'begin_version': begin_version,
+                'min_valid_version': begin_version + (1 if window.to_lsn else 0),
                 'begin_lsn': dbt_cdc._literal(begin_lsn),
             }, 'object_id = ' ~ dbt_cdc._object_id(tracked.table)) %}
         {% endfor %}
         {% do dbt_cdc._invocation_cache().tracking_before.update(
             read=dbt_cdc._read_tracking(state.scanned_lsn)) %}
     {% endif %}
+{% endmacro %}
+
+
+{#- A version of no transaction, as of the statement that takes a table out or enables it. -#}
+{% macro _take_a_version(lsn) %}
+    {% do dbt_cdc._insert_state('syscommittab', [{
+        'commit_ts': dbt_cdc._read_tracking(lsn).version + 1, 'xdes_id': 'ALTER TABLE', 'commit_lsn': lsn,
+        'commit_time': dbt_cdc._fetch('select cast(coalesce(max(commit_time), now()) as string) as time from '
+            ~ dbt_cdc._state_relation('syscommittab'))[0].time,
+    }], 'commit_ts = appended.commit_ts') %}
 {% endmacro %}
 
 
@@ -102,7 +116,13 @@
 {% macro _check_tracked_edit(tracked, registered) %}
     {% set names = tracked.all_columns | map(attribute='name') | list %}
     {% set who = 'change tracking of table ' ~ tracked.table %}
-    {% if tracked.index_columns != registered.primary_key %}
+    {% if tracked.table != registered.table %}
+        {% do dbt_cdc.raise_cdc_error(
+            22960, 'the name of ' ~ who ~ ' was edited: it is on ' ~ registered.table,
+            'take the edit back; where the log spells it so, disable_change_tracking of ' ~ registered.table
+            ~ ' and run again'
+        ) %}
+    {% elif tracked.index_columns != registered.primary_key %}
         {% do dbt_cdc.raise_cdc_error(
             4997, 'the primary key of ' ~ who ~ ' was edited: it is ('
             ~ registered.primary_key | join(', ') ~ '), the YAML lists ('

@@ -16,8 +16,7 @@
 
 
 {% macro _bookmarks_sql() -%}
-    select consumer, capture_instance, mode, last_lsn, open_lsn, target_version, accepts_loss
-    from {{ dbt_cdc._state_relation('consumer_bookmarks') }}
+    select * from {{ dbt_cdc._state_relation('consumer_bookmarks') }}
 {%- endmacro %}
 
 
@@ -39,13 +38,20 @@
         {% set bookmark = consumer.bookmarks.get(name, {}) %}
         {% if not bookmark %}
             {% do new.append(window) %}
+            {% do window.update(is_open=true) %}
         {% elif bookmark.open_lsn is not none or window.is_first or bookmark.last_lsn != window.bookmark_lsn %}
             {% do known.append(dict(bookmark, mode=window.mode, open_lsn=window.bookmark_lsn)) %}
+            {% do window.update(is_open=true) %}
         {% endif %}
     {% endfor %}
     {% if known or new %}
         {% set version = dbt_cdc._last_commit(consumer).version if consumer.is_there else -1 %}
+        {% do dbt_cdc._check_is_same_table(consumer, version) if not consumer.starts_over and not flags.EMPTY %}
         {% do dbt_cdc._ensure_state_tables('consumers') if not dbt_cdc._has_state('consumer_bookmarks') %}
+        {#- an older version has made it without -#}
+        {% do run_query('begin declare exit handler for sqlexception begin end; alter table '
+            ~ dbt_cdc._state_relation('consumer_bookmarks') ~ ' add columns (relation string); end')
+            if known and 'relation' not in known[0] %}
         {% do dbt_cdc._reopen_bookmarks(consumer, known, version) if known %}
         {% do dbt_cdc._enter_bookmarks(consumer, new, version) %}
         {% do consumer.update(is_open=true) %}
@@ -53,10 +59,32 @@
 {% endmacro %}
 
 
-{#- What this command's bookmarks of a consumer say while they are open, as SQL: (consumer, instance, LSN). -#}
+{#- A bookmark tells of one table: an edited alias or schema takes another one, and one that was dropped and made anew
+    by hand has another history. -#}
+{% macro _check_is_same_table(consumer, version) %}
+    {% for bookmark in consumer.bookmarks.values() if consumer.is_there and bookmark.last_lsn %}
+        {% set other = bookmark.get('relation') %}
+        {% set is_other = other and other != this | string | lower %}
+        {% if is_other or bookmark.target_version > version %}
+            {% do dbt_cdc.raise_cdc_error(
+                2714, 'table ' ~ this ~ ' is not the one that the bookmark of ' ~ consumer.name ~ ' tells of, ' ~ (
+                    'which is ' ~ other if is_other else 'which had ' ~ bookmark.target_version ~ ' commits and this '
+                    ~ version),
+                'dbt run --full-refresh --select ' ~ consumer.name ~ ' replaces it; or take the edit of its name '
+                ~ 'back; if it is the same table by another name, update '
+                ~ dbt_cdc._state_relation('consumer_bookmarks') ~ " set relation = '" ~ this | string | lower
+                ~ "', target_version = " ~ version ~ " where consumer = '" ~ consumer.name ~ "'"
+            ) %}
+        {% endif %}
+    {% endfor %}
+{% endmacro %}
+
+
+{#- What the bookmarks of a consumer say that this command has opened, as SQL: (consumer, instance, LSN). One that is
+    where it is to be, as that of an instance that has ended, stays closed. -#}
 {% macro _open_marks(consumer) %}
     {% set open = [] %}
-    {% for window in consumer.windows.values() if consumer.is_open and window.bookmark_lsn %}
+    {% for window in consumer.windows.values() if window.get('is_open') and window.bookmark_lsn %}
         {% do open.append('(' ~ dbt_cdc._literals(
             [consumer.name, window.instance.name | lower, window.bookmark_lsn]) ~ ')') %}
     {% endfor %}
@@ -93,7 +121,8 @@
         {% do as_read.update({name: dbt_cdc._literal(consumer.bookmarks[name].open_lsn)}) %}
     {% endfor %}
     {% do dbt_cdc._update_state(
-        'consumer_bookmarks', dict(values, target_version=version),
+        'consumer_bookmarks', dict(
+            values, target_version=version, relation=dbt_cdc._literal(this | string | lower)),
         dbt_cdc._is_bookmark(consumer, marks | map(attribute='capture_instance') | list)
         ~ ' and open_lsn <=> ' ~ dbt_cdc._case_of('lower(capture_instance)', as_read)
         ~ " and (open_lsn = '' or coalesce(last_lsn, '') <= coalesce(" ~ values.last_lsn ~ ", ''))") %}
@@ -106,7 +135,7 @@
         {% do rows.append({
             'consumer': consumer.name, 'capture_instance': window.instance.name, 'mode': window.mode,
             'last_lsn': window.consumed_lsn, 'open_lsn': window.bookmark_lsn, 'target_version': version,
-            'accepts_loss': false, 'create_date': 'now',
+            'accepts_loss': false, 'create_date': 'now', 'relation': this | string | lower,
         }) %}
     {% endfor %}
     {% do dbt_cdc._insert_state(

@@ -114,11 +114,11 @@
             if dbt_cdc._has_state('consumer_bookmarks') else "'[]'" %}
         {% set row = dbt_cdc._fetch(
             'select (' ~ bookmarks ~ ') as bookmarks, ('
-            ~ dbt_cdc._as_json(dbt_cdc._registered_instances_sql()) ~ ') as instances'
+            ~ dbt_cdc._as_json(dbt_cdc._registered_state_sql()) ~ ') as instances'
         )[0] %}
         {% do found.update(bookmarks=dbt_cdc._bookmarks(fromjson(row.bookmarks))) %}
-        {% for instance in fromjson(row.instances) %}
-            {% do found.instances.update({instance.capture_instance | lower: dict(
+        {% for name, instance in dbt_cdc._registered_state(fromjson(row.instances)).items() %}
+            {% do found.instances.update({name: dict(
                 instance, relation=dbt_cdc._change_table_of(instance.capture_instance)
             )}) %}
         {% endfor %}

@@ -5,6 +5,8 @@
     {% set instance = dbt_cdc._find_instance(capture_instance) %}
     {% do dbt_cdc._check_captured_here(consumer, instance) %}
     {% set interval = consumer.intervals.get(instance.name | lower, {}) %}
+    {% do dbt_cdc._check_unedited(instance, consumer.instances[instance.name | lower])
+        if dbt_cdc._is_building() and interval.get('high_end') and instance.name | lower in consumer.instances %}
     {% set bookmark = consumer.bookmarks.get(instance.name | lower)
         or dbt_cdc._bookmark_of_other_instance(instance, consumer) %}
     {% set window = dbt_cdc._consumed_as(instance, consumer, mode) %}

@@ -1,11 +1,21 @@
 {#- A model that is moved to another instance of its table goes on from where it was: after the old
     instance's last change that it has consumed, where the new one has all later ones. What the new one lacks the old
-    one has to tell: it has lost nothing of it, and did not end before. -#}
+    one has to tell: it is published up to there, has lost nothing of it, and did not end before. -#}
 {% macro _bookmark_of_other_instance(instance, consumer) %}
     {% for name, bookmark in consumer.bookmarks.items()
         if dbt_cdc._source_of(consumer.instances.get(name) or {}) == dbt_cdc._source_of(instance) %}
         {% set lost_lsn = (consumer.instances.get(instance.name | lower) or {}).lost_lsn %}
         {% set old = consumer.instances[name] %}
+        {#- what this command has published itself has no scanned_lsn -#}
+        {% set scanned_lsn = consumer.intervals.get(name, {}).get('scanned_lsn', '0xG') %}
+        {% if dbt_cdc._is_building() and bookmark.last_lsn and [bookmark.last_lsn, scanned_lsn] | max < (lost_lsn or '')
+            %}
+            {% do dbt_cdc.raise_cdc_error(
+                313, consumer.name ~ ' cannot be handed over to ' ~ instance.name ~ ' yet: capture instance ' ~ name
+                ~ ' has the changes up to ' ~ lost_lsn ~ ', and is published up to ' ~ scanned_lsn,
+                'dbt run --select +lsn_time_mapping publishes it'
+            ) %}
+        {% endif %}
         {% if bookmark.last_lsn and lost_lsn
             and bookmark.last_lsn >= (old.lost_lsn or '') and lost_lsn < (old.end_lsn or '0xG')
             and load_cached_relation(old.relation) is not none and not dbt_cdc._fetch(

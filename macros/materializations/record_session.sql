@@ -1,6 +1,7 @@
 {#- What this run did as the capture job: one row in scan_sessions, and its errors in dm_cdc_errors. -#}
 {% macro _record_session(results) %}
-    {% if dbt_cdc._has_captured(results) %}
+    {#- before the first scan has begun there is no table of sessions -#}
+    {% if dbt_cdc._has_captured(results) and dbt_cdc._has_state('scan_sessions') %}
         {% set session = dbt_cdc._session(dbt_cdc._scan_errors(results)) %}
         {% set rows = [] %}
         {% for name, row_count in session.captured_rows.items() %}

@@ -28,6 +28,9 @@
         {% do statements.append('drop table if exists ' ~ known.relation) if known %}
         {% do statements.append('delete from ' ~ dbt_cdc._state_relation('change_tracking_tables')
             ~ ' where object_id = ' ~ known.object_id) if known %}
+        {#- enabled again it begins at a later version than clients have -#}
+        {% do dbt_cdc._take_a_version(
+            [dbt_cdc._published_state().scanned_lsn, dbt_cdc._tracking_state().scanned_lsn] | max) if not dry_run %}
         {% for statement in statements %}
             {% do run_query(statement) if not dry_run %}
             {% do log(('would run: ' if dry_run else 'done: ') ~ statement, info=true) %}

@@ -9,13 +9,17 @@
 {% endmacro %}
 
 
-{#- An instance that backfills needs all of the log until it is published. -#}
+{#- An instance that backfills needs all of the log until it is published, also while its model is away. -#}
 {% macro _log_truncation_point() %}
     {% set state = dbt_cdc._published_state() %}
     {% set published = dbt_cdc._published_instances(state) %}
     {% for name, instance in dbt_cdc._capture_instances().items()
         if name not in published and (instance.capture_from == 'log_start'
             or state.intervals.get(name, {}).get('low_end', '0xG') <= state.scanned_lsn) %}
+        {% do return(dbt_cdc._zero_lsn()) %}
+    {% endfor %}
+    {% for instance in dbt_cdc._registered_instances('end_lsn is null')
+        if instance.capture_instance | lower not in published and instance.low_end <= state.scanned_lsn %}
         {% do return(dbt_cdc._zero_lsn()) %}
     {% endfor %}
     {% if not published and state.scanned_lsn == dbt_cdc._zero_lsn() %}

@@ -31,6 +31,8 @@
     {% set instance = dbt_cdc._find_instance(capture_instance) %}
     {% set mapping = dbt_cdc._mapping_to_read(instance.name) %}
     {% do dbt_cdc._check_published(instance, mapping) %}
+    {% do dbt_cdc._check_as_entered(instance, mapping) if dbt_cdc._is_asked()
+        and not dbt_cdc._resolved_consumer() %}
     {% set window = dbt_cdc._function_window(function, instance) %}
     {% do window.update(
         instance=instance, relation=dbt_cdc._change_table_to_read(instance), mapping=mapping,
@@ -47,6 +49,19 @@
         and name not in dbt_cdc._resolved_consumer().get('intervals', {})
         and not dbt_cdc._published_state(mapping).intervals.get(name, {}).high_end %}
         {% do exceptions.raise_compiler_error(dbt_cdc._unpublished_text(instance.name)) %}
+    {% endif %}
+{% endmacro %}
+
+
+{#- Masks and keys are those of the instance as it was entered; the next scan would stop at the edit, too. -#}
+{% macro _check_as_entered(instance, mapping) %}
+    {% set cache = dbt_cdc._invocation_cache() %}
+    {% if 'instances_as_entered' not in cache %}
+        {% do cache.update(instances_as_entered=dbt_cdc._registered_if_any()) %}
+    {% endif %}
+    {% if instance.name | lower in cache.instances_as_entered
+        and mapping | string == dbt_cdc._state_relation('lsn_time_mapping') | string %}
+        {% do dbt_cdc._check_unedited(instance, cache.instances_as_entered[instance.name | lower]) %}
     {% endif %}
 {% endmacro %}
 

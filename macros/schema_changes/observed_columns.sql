@@ -107,14 +107,17 @@
 
 
 {#- The columns that the instances of a table capture, by (schema, name), without tables of which a DDL record tells
-    the columns. Beside others, one that is new does not count: it may be there for what they lack. -#}
+    the columns. Beside others, one that is new does not count: it may be there for what they lack; nor does one that
+    has ended. -#}
 {% macro _captured_names(window) %}
     {% set captured, told, old = {}, [], [] %}
-    {% for instance in dbt_cdc._instances_of(window.touched_tables) if instance.name | lower in window.published %}
-        {% do old.append(instance.table) %}
-    {% endfor %}
+    {% set going_on = [] %}
     {% for instance in dbt_cdc._instances_of(window.touched_tables)
-        if instance.table not in old or instance.name | lower in window.published %}
+        if not (instance.get('registered') or {}).get('end_lsn') %}
+        {% do going_on.append(instance) %}
+        {% do old.append(instance.table) if instance.name | lower in window.published %}
+    {% endfor %}
+    {% for instance in going_on if instance.table not in old or instance.name | lower in window.published %}
         {% set table = (instance.source_schema, instance.source_name) %}
         {% do captured.setdefault(table, []).extend(instance.columns | map(attribute='name')) %}
         {% do told.append(table)

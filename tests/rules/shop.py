@@ -122,7 +122,8 @@ def consumed(bookmarks: Rows = (), **lost_lsns: str) -> Rows:
     """What consumers start from: their bookmarks, and the entered instances; up to `lost_lsns` (by
     instance) changes are gone."""
     instances = [
-        {**row, "lost_lsn": lost_lsns.get(row["capture_instance"])} for row in low_ends("")
+        registered(instance, lost_lsn=lost_lsns.get(instance.capture_instance))
+        for instance in INSTANCES
     ]
     return [{"bookmarks": json.dumps(bookmarks), "instances": json.dumps(instances)}]
 
@@ -207,8 +208,8 @@ def answers() -> dict[str, Answer]:
         r"try_cast\('[^']*' as timestamp\)": cast_time,
         r"\) as log_end\b": work(),
         r"^select 1 from \S*raw_log where lsn <=? ": [{"there": 1}],
-        r"from \S*change_tables as instances": [registered(i) for i in INSTANCES],
         r"\) as bookmarks, .*\) as instances": consumed(),
+        r"from \S*change_tables as instances": [registered(i) for i in INSTANCES],
         r"start_lsn as low_end, .* from \S*change_tables ": low_ends,
         r"^select [^()]*\bhigh_end\b.* from \S*validity_intervals": published(),
         r"^select [^()]* from \S*cdc_jobs\b": jobs(),

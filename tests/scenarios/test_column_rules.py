@@ -176,6 +176,48 @@ def test_names_are_those_of_the_images(make_project: Callable[..., Project]) -> 
     assert tuple(net) == (1, "z")
 
 
+ONE = CaptureInstance("dbo", "docs", "dbo_docs", (("id", "int"), ("qty", "int")), ("id",))
+TWO = replace(ONE, capture_instance="docs_v2", columns=(("id", "int"), ("quantity", "int")))
+
+
+@pytest.mark.more
+def test_a_rename_beside_a_new_column(make_project: Callable[..., Project]) -> None:
+    """In one window: the images behind the new column still had the old name."""
+    target = Capture(make_project, [ONE], vars={"cdc_report_new_columns": True})
+    target.land(change(1, None, {"id": 1, "qty": 1}))
+    target.run()
+    target.land(change(2, None, {"id": 2, "qty": 2, "added": 1}))
+    target.land(change(3, None, {"id": 3, "quantity": 3, "added": 1}))
+    message = target.project.dbt("run").messages["scan_transactions"].message
+    assert "CDC 22930: capture instance 'dbo_docs' captures columns that no image" in message
+
+
+def test_a_rename_that_is_first_seen_in_an_open_transaction(
+    make_project: Callable[..., Project],
+) -> None:
+    """The instance ends with the first commit that has it; renamed back, the other one ends."""
+    target = Capture(make_project, [ONE], vars={"cdc_report_new_columns": True})
+    target.land(change(1, None, {"id": 1, "qty": 1}))
+    target.run()
+    target.project.write("models/instances.yml", instance_yaml([ONE, TWO]))
+    target.project.write("models/docs_v2_ct.sql", "{{ dbt_cdc.change_table() }}")
+    opened, committed = change(2, None, {"id": 2, "quantity": 2})
+    target.land([opened, *change(3, None, {"id": 3, "quantity": 3})])
+    output = target.run().output
+    assert "dbo_docs ends before that commit" in output, output
+    target.land(
+        [replace(committed, lsn=int_to_lsn(40)), *change(5, None, {"id": 5, "quantity": 5})]
+    )
+    target.run()
+    rows = target.sql("select id, qty from {schema}.dbo_docs_ct order by id")
+    assert [tuple(row) for row in rows] == [(1, 1)]
+    rows = target.sql("select id, quantity from {schema}.docs_v2_ct order by id")
+    assert [tuple(row) for row in rows] == [(2, 2), (3, 3), (5, 5)]
+    target.land(change(6, None, {"id": 6, "qty": 6}))
+    message = target.project.dbt("run").messages["scan_transactions"].message
+    assert "CDC 22930: capture instance 'docs_v2' captures columns that no image" in message
+
+
 @pytest.mark.more
 def test_a_column_that_is_renamed(make_project: Callable[..., Project]) -> None:
     """In a log without DDL: an error, until a second instance captures the new name. A column that

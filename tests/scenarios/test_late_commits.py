@@ -235,6 +235,32 @@ def test_any_order_of_records(make_project: Callable[..., Project], seed: int) -
     assert ids(target) == sorted(truth)
 
 
+TOLD = """select *, if(operation = 'COMMIT' and tran_id = 'told', to_json(named_struct(
+    'begin_lsn', (select min(lsn) from {{ target.schema }}.landed where tran_id = 'told'),
+    'records', 2, 'inserted', array(named_struct('source_schema', 'dbo', 'source_name', 'items')),
+    'deleted', array(), 'updated', array(), 'schema_changes', array()
+)), null) as `transaction` from {{ target.schema }}.landed
+"""
+
+
+@pytest.mark.more
+def test_a_log_that_tells_some_transactions(make_project: Callable[..., Project]) -> None:
+    """What is open when a window reads COMMITs alone is captured by the one that has its COMMIT."""
+    target, writer = capture(make_project)
+    target.project.write("models/raw_log.sql", TOLD)
+    target.land([part(writer, "INSERT", "open", 1), *writer.insert("items", id=2, name="n")])
+    target.run()
+    later = part(writer, "INSERT", "later", 3)
+    told = part(writer, "INSERT", "told", 4), part(writer, "COMMIT", "told")
+    target.land([later, *told])
+    target.run()
+    assert ids(target) == [2, 4]
+    rest = [part(writer, "INSERT", "open", 5), part(writer, "INSERT", "later", 6)]
+    target.land([*rest, part(writer, "COMMIT", "open"), part(writer, "COMMIT", "later")])
+    target.run()
+    assert ids(target) == [1, 2, 3, 4, 5, 6]
+
+
 @pytest.mark.more
 def test_the_choice_is_checked(make_project: Callable[..., Project]) -> None:
     target, writer = capture(make_project)

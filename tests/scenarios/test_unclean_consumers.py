@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -217,6 +218,125 @@ def test_a_consumer_of_an_instance_that_ended(capturing: Capture) -> None:
     project.write("models/feed.sql", FEED.replace("dbo_items", "dbo_items_2"))
     assert "stands still" not in capturing.run().output
     assert ids(capturing, "feed") == [1, 2, 3]
+
+
+OTHERS = CaptureInstance("dbo", "others", "dbo_others", ITEMS.columns, ("id",))
+BOTH = """{{ config(materialized='replica', unique_key=['kind', 'id']) }}
+select 'item' as kind, * from {{ dbt_cdc.new_changes('dbo_items') }}
+union all
+select 'other' as kind, * from {{ dbt_cdc.new_changes('dbo_others') }}
+"""
+
+
+def test_one_of_two_instances_has_ended(make_project: Callable[..., Project]) -> None:
+    """Its bookmark is where it is to be: the changes of the other one are written as before."""
+    capturing, writer = Capture(make_project, [ITEMS, OTHERS], vars=PLAIN), Writer()
+    project = capturing.project
+    project.write("models/both.sql", BOTH)
+    project.write("models/instances.yml", instance_yaml([ITEMS, OTHERS, SECOND]))
+    project.write("models/dbo_items_2_ct.sql", "{{ dbt_cdc.change_table() }}")
+    capturing.land([*writer.insert("items", id=1, name="a"), *writer.insert("others", id=1)])
+    capturing.run()
+    for file in ("both.sql", "dbo_items_ct.sql"):
+        (project.folder / "models" / file).unlink()
+    project.write("models/instances.yml", instance_yaml([OTHERS, SECOND]))
+    capturing.land(writer.insert("others", id=2))
+    capturing.run()
+    project.write("models/both.sql", BOTH)
+    project.write("models/dbo_items_ct.sql", "{{ dbt_cdc.change_table() }}")
+    project.write("models/instances.yml", instance_yaml([ITEMS, OTHERS, SECOND]))
+    for number in (3, 4):
+        capturing.land(writer.insert("others", id=number))
+        capturing.run()
+    rows = capturing.sql("select kind, id from {schema}.both order by kind, id")
+    assert [tuple(row) for row in rows] == [("item", 1), *(("other", n) for n in (1, 2, 3, 4))]
+
+
+@pytest.mark.more
+def test_a_hand_over_before_the_old_instance_is_published(capturing: Capture) -> None:
+    """What the old one has of the window is in no change table yet, and not asked for there."""
+    writer, project = Writer(), capturing.project
+    project.write("models/feed.sql", FEED)
+    capturing.land(writer.insert("items", id=1, name="a"))
+    capturing.run()
+    columns = (("id", "int"), ("title", "string"))
+    shape = json.dumps([{"name": name, "type": data_type} for name, data_type in columns])
+    capturing.land(writer.insert("items", id=2, name="b"))
+    renamed = "alter table dbo.items rename column name to title"
+    ddl = writer.record("DDL", "items", after_image=shape, ddl_command=renamed, tran_id=None)
+    capturing.land([ddl, *writer.insert("items", id=3, title="c")])
+    new = CaptureInstance("dbo", "items", "dbo_items_2", columns, ("id",))
+    project.write("models/instances.yml", instance_yaml([ITEMS, LINES, new]))
+    project.write("models/dbo_items_2_ct.sql", "{{ dbt_cdc.change_table() }}")
+    project.write("models/feed.sql", FEED.replace("dbo_items", "dbo_items_2"))
+    capturing.run("--exclude", "dbo_items_ct", "feed")
+    result = project.dbt("run", "--select", "feed")
+    assert not result.success
+    assert "CDC 313: feed cannot be handed over to dbo_items_2 yet" in result.output
+    project.write("models/feed.sql", FEED)
+    capturing.run()
+    assert ids(capturing, "feed") == [1, 2]
+    project.write("models/feed.sql", FEED.replace("dbo_items", "dbo_items_2"))
+    capturing.run()
+    assert ids(capturing, "feed") == [1, 2, 3]
+
+
+@pytest.mark.more
+def test_an_edit_is_refused_also_where_only_a_consumer_runs(capturing: Capture) -> None:
+    writer, project = Writer(), capturing.project
+    project.write("models/items.sql", REPLICA)
+    ends = "dbt_cdc.get_min_lsn('dbo_items'), dbt_cdc.get_max_lsn()"
+    asking = "select * from {{ dbt_cdc.get_all_changes('dbo_items', " + ends + ") }}"
+    project.write("models/asking.sql", asking)
+    capturing.land(writer.insert("items", id=1, name="a"))
+    capturing.run("--exclude", "asking")
+    capturing.land(writer.commit("items", {"id": 1, "name": "a"}, {"id": 1, "name": "b"}))
+    capturing.run("--select", "+lsn_time_mapping")
+    for edited, text in (
+        (replace(ITEMS, index_columns=("id", "name")), "CDC 22983: the index_columns of capture"),
+        (replace(ITEMS, columns=ITEMS.columns[::-1]), "CDC 22930: the columns of capture"),
+    ):
+        project.write("models/instances.yml", instance_yaml([edited, LINES]))
+        for model in ("items", "asking"):
+            result = project.dbt("run", "--select", model)
+            assert not result.success
+            assert text in result.output
+    project.write("models/instances.yml", instance_yaml([ITEMS, LINES]))
+    capturing.run()
+    assert [tuple(row) for row in capturing.sql("select * from {schema}.items")] == [(1, "b")]
+
+
+@pytest.mark.more
+def test_a_bookmark_is_that_of_one_table(capturing: Capture) -> None:
+    """An alias that is edited and taken back, and a table that is dropped and made by hand."""
+    writer, project = Writer(), capturing.project
+    project.write("models/feed.sql", FEED)
+    capturing.land(writer.insert("items", id=1, name="a"))
+    capturing.run()
+    project.write("models/feed.sql", FEED.replace("append'", "append', alias='other'", 1))
+    capturing.land(writer.insert("items", id=2, name="b"))
+    capturing.run()
+    assert ids(capturing, "other") == [1, 2]
+    project.write("models/feed.sql", FEED)
+    capturing.land(writer.insert("items", id=3, name="c"))
+    result = project.dbt("run")
+    assert not result.success
+    assert (
+        f"which is {capturing.schema}.other: dbt run --full-refresh --select feed" in result.output
+    )
+    capturing.run("--full-refresh", "--select", "feed")
+    assert ids(capturing, "feed") == [1, 2, 3]
+    for number in (4, 5):
+        capturing.land(writer.insert("items", id=number, name="d"))
+        capturing.run()
+    capturing.sql("create table {schema}.copy using delta as select * from {schema}.feed")
+    capturing.sql("drop table {schema}.feed")
+    capturing.sql("create table {schema}.feed using delta as select * from {schema}.copy")
+    capturing.land(writer.insert("items", id=6, name="d"))
+    result = project.dbt("run")
+    assert not result.success
+    assert "CDC 2714: table" in result.output
+    assert "commits and this 0" in result.output
 
 
 @pytest.mark.more

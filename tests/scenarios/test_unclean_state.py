@@ -81,6 +81,11 @@ def test_disable_table_that_dies_and_the_table_again(capturing: Capture) -> None
     yaml = instance_yaml([ITEMS], capture_from="log_start")
     capturing.project.write("models/instances.yml", yaml)
     land(capturing, 2)
+    # readers are told of nothing until the new one is published
+    with dying_at(lambda sql: "insert into" in sql and "dbo_items_ct" in sql):
+        assert not capturing.project.dbt("run").success
+    told = "select 1 from {schema}.validity_intervals where high_end is not null"
+    assert capturing.sql(told) == []
     result = capturing.project.dbt("run")
     if not result.success:  # died before its row in change_tables was gone: taken up again
         assert operation(capturing, "disable_table", dry_run=False, **DISABLE).success
@@ -144,6 +149,28 @@ def test_a_log_that_lost_what_was_not_captured(capturing: Capture) -> None:
     capturing.run("--select", "scan_transactions")
     capturing.sql("truncate table {schema}.landed")
     refused(capturing, "CDC 22859: the log begins at no record any more")
+
+
+@pytest.mark.more
+def test_a_log_that_is_trimmed_before_an_instance_is_published(capturing: Capture) -> None:
+    """It was to begin with the log, and its model is away when somebody asks what may go."""
+    project = capturing.project
+    land(capturing, 2)
+    project.write("models/again.yml", instance_yaml([AGAIN], capture_from="log_start"))
+    project.write("models/items_again_ct.sql", "{{ dbt_cdc.change_table() }}")
+    with dying_at(lambda sql: "insert into" in sql and "items_again_ct" in sql):
+        assert not project.dbt("run").success
+    for file in ("again.yml", "items_again_ct.sql"):
+        (project.folder / "models" / file).unlink()
+    capturing.run()
+    assert "0x00000000000000000000" in operation(capturing, "log_truncation_point").output
+    first = capturing.sql("select min(lsn) as lsn from {schema}.landed")[0].lsn
+    for lsn in [row.lsn for row in capturing.sql("select lsn from {schema}.landed order by 1")][:3]:
+        capturing.amend(lsn)
+    land(capturing, 3)
+    project.write("models/again.yml", instance_yaml([AGAIN], capture_from="log_start"))
+    project.write("models/items_again_ct.sql", "{{ dbt_cdc.change_table() }}")
+    refused(capturing, f"CDC 22859: the log begins behind {first}, where", "'items_again' begins")
 
 
 @pytest.mark.more

@@ -7,7 +7,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+from capturing import instance_yaml
 from harness import Project
+from reference.capture import CaptureInstance
 from reference.change_tracking import TrackedTable
 from statements import dying_at
 from tracking import Tracking, tracked_models
@@ -108,3 +110,57 @@ def test_names_are_those_of_the_log(make_project: Callable[..., Project]) -> Non
         result = tracking.project.dbt("run")
         assert not result.success
         assert text in result.output
+
+
+@pytest.mark.parametrize("how", ["taken out", pytest.param("disabled", marks=pytest.mark.more)])
+def test_a_client_of_a_table_that_was_away(make_project: Callable[..., Project], how: str) -> None:
+    """It has the current version, and lacks what came when nobody counted."""
+    items = TrackedTable("dbo", "items", (("id", "int"),), ("id",))
+    tracking, writer = Tracking(make_project, [items]), Writer()
+    tracking.land(writer.insert("items", id=1))
+    tracking.run()
+    version = tracking.value("change_tracking_current_version()")
+    if how == "disabled":
+        disable = {"source_schema": "dbo", "source_name": "items", "dry_run": False}
+        tracking.operation("disable_change_tracking", **disable)
+    for path in tracked_models([items]):
+        (tracking.project.folder / "models" / path).unlink()
+    other = CaptureInstance("dbo", "items", "dbo_items", items.columns, ("id",))
+    tracking.project.write("models/instances.yml", instance_yaml([other]))
+    tracking.project.write("models/dbo_items_ct.sql", "{{ dbt_cdc.change_table() }}")
+    tracking.land(writer.insert("items", id=2))
+    tracking.run()
+    for path, text in tracked_models([items]).items():
+        tracking.project.write(f"models/{path}", text)
+    tracking.land(writer.insert("items", id=3))
+    tracking.run()
+    with pytest.raises(Exception, match=f"CDC 313: last_sync_version {version} is below"):
+        tracking.asked(items, version)
+    begin = tracking.value("change_tracking_min_valid_version('dbo.items')")
+    assert [row.id for row in tracking.asked(items, begin)] == [3]
+    assert tracking.value("change_tracking_current_version()") == begin + 1
+
+
+@pytest.mark.more
+def test_a_name_that_the_log_spells_otherwise_later(make_project: Callable[..., Project]) -> None:
+    """When the table was entered the log had no record of it."""
+    given = TrackedTable("dbo", "Items", (("id", "int"),), ("id",))
+    tracking, writer = Tracking(make_project, [given]), Writer()
+    tracking.land(writer.insert("others", id=1))
+    tracking.run()
+    tracking.land(writer.insert("items", id=1))
+    result = tracking.project.dbt("run")
+    assert not result.success
+    assert "CDC 22931: " in result.output
+    for path, text in tracked_models([replace(given, source_name="items")]).items():
+        tracking.project.write(f"models/{path}", text)
+    result = tracking.project.dbt("run")
+    assert not result.success
+    assert "CDC 22960: the name of change tracking of table dbo.items was edited" in result.output
+    disable = {"source_schema": "dbo", "source_name": "Items", "dry_run": False}
+    tracking.operation("disable_change_tracking", **disable)
+    tracking.run()
+    tracking.land(writer.insert("items", id=2))
+    tracking.run()
+    rows = tracking.sql("select id from {schema}.changetable_changes_dbo_items(null)")
+    assert [row.id for row in rows] == [2]
