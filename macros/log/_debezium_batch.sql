@@ -60,7 +60,7 @@
     began anew, as those of a topic that was made again, or an event landed late. -#}
 {% macro _debezium_check_positions(events, log, news) %}
     {% set found = dbt_cdc._fetch(
-        'select count(distinct position, content) - count(distinct position, topic) as others, '
+        "select count(distinct position, content) - count(distinct position, coalesce(topic, '')) as others, "
         ~ 'count(*) - count(distinct position, content) as copies '
         ~ 'from (select position, topic, xxhash64(topic, key, value) as content from ' ~ events
         ~ ' where position <= ' ~ news.read_position ~ ')')[0] %}

@@ -185,10 +185,6 @@ emitted_transactions as (
     from (
         select
             *,
-            coalesce(
-                min(case when fate = 'new' and not is_emitted then first_position end) over () - 1,
-                {{ 'max(last_position) over ()' if batch.last_position is none else batch.last_position }}
-            ) as resume_position,
             max(case
                 when
                     fate = 'new'
@@ -197,8 +193,10 @@ emitted_transactions as (
                     and before_it.commit_time < commit_time - interval '10' second
                     then xid
             end) over () as gone_back,
+            {{ dbt_cdc._debezium_resume_position(batch, ' over ()') | indent(12) }} as resume_position,
             {{ dbt_cdc._debezium_balance(batch) | indent(12) }} as balance
         from decided
+        cross join {{ dbt_cdc._debezium_read_places(batch) | indent(8) }}
     )
     where is_emitted
 )

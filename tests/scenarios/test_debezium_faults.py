@@ -311,6 +311,47 @@ def test_positions_that_are_passed(shop, how):
 
 
 @pytest.mark.more
+@pytest.mark.parametrize("runs", [1, 2])
+def test_what_another_writer_lands_late(shop, runs):
+    """Its rows were not there when the log read on behind them; what waits is read again."""
+    database, connector = shop.begin(1, 2, 3)
+    connector.snapshot()
+    parts = [connector.sent[:]]
+    for number in (1, 2, 3):
+        start = len(connector.sent)
+        database.commit(updates(number))
+        connector.stream()
+        parts.append(connector.sent[start:])
+    snapshot, first, (begin, change, end), third = parts
+    shop.land(snapshot)
+    assert runs == 1 or shop.run([]).success
+    shop.land(first)
+    shop.landed -= len(first)
+    shop.land(first)  # these are there twice
+    shop.land([begin])
+    hole = shop.landed
+    shop.landed += 1
+    shop.land([end])
+    assert shop.run(third).success
+    last, shop.landed = shop.landed, hole
+    assert shop.run([change]).success
+    assert shop.has(database)
+    shop.landed = hole - 1  # a copy hides no other event
+    shop.land([begin])
+    assert shop.run([]).success
+    shop.landed = last + 3
+    database.commit(updates(1, old="new", new="newer"))
+    connector.stream()
+    assert shop.run(connector.sent[-3:]).success
+    shop.landed = last
+    late = connector.sent[-3:]
+    for batch in (late, []):
+        result = shop.run(batch)
+        assert not result.success
+        assert f"events landed at or below position {last + 6} of" in result.output
+
+
+@pytest.mark.more
 def test_events_that_land_behind_their_transaction(shop):
     """The first events of a transaction with a restart: its END counts the others only."""
     database, connector = shop.begin(1, 2, 3)
