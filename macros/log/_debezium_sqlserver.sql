@@ -37,33 +37,45 @@ when op in ('c', 'u', 'd', 'r') and not coalesce(
 
 
 {#- CTE `changes`: each event once. Its copies have the same place and content. An update of a key, and of a column with
-    a unique index, is a delete and a create of one place. -#}
+    a unique index, is a delete and a create of one place. They were sent in the order of their numbers; where some have
+    none, or a connector that restarted has given some twice, of their arrival. -#}
 {% macro _debezium_sqlserver_changes() -%}
 changes as (
     select
         *,
         coalesce(change_lsn < max(change_lsn) over (
-            partition by commit_lsn, topic order by first_position
+            partition by commit_lsn, topic order by if(is_numbered, first_number, first_position)
             rows between unbounded preceding and 1 preceding
         ), false) as steps_back
     from (
         select
-            commit_lsn,
-            change_lsn,
-            min_by(topic, position) as topic,
-            source_schema,
-            source_name,
-            min(position) as first_position,
-            max(position) as last_position,
-            array_sort(collect_set(struct(serial, kind))).kind as kinds,
-            count(distinct content) as contents,
-            max(record_time) as record_time,
-            max(if(kind in ('d', 'u'), before, null)) as before,
-            max(if(kind in ('c', 'u'), after, null)) as after,
-            max(encodings) as encodings
-        from events
-        where kind in ('c', 'u', 'd')
-        group by commit_lsn, change_lsn, source_schema, source_name
+            *,
+            -- each has its own, and none is left over
+            count(first_number) over same_commit = count(*) over same_commit
+            and sum(1 + last_number - first_number) over same_commit
+            <=> 1 + max(last_number) over same_commit - min(first_number) over same_commit as is_numbered
+        from (
+            select
+                commit_lsn,
+                change_lsn,
+                min_by(topic, position) as topic,
+                source_schema,
+                source_name,
+                min(position) as first_position,
+                max(position) as last_position,
+                min(slot) as first_number,
+                max(slot) as last_number,
+                array_sort(collect_set(struct(serial, kind))).kind as kinds,
+                count(distinct content) as contents,
+                max(record_time) as record_time,
+                max(if(kind in ('d', 'u'), before, null)) as before,
+                max(if(kind in ('c', 'u'), after, null)) as after,
+                max(encodings) as encodings
+            from events
+            where kind in ('c', 'u', 'd')
+            group by commit_lsn, change_lsn, source_schema, source_name
+        )
+        window same_commit as (partition by commit_lsn)
     )
 )
 {%- endmacro %}
@@ -145,6 +157,10 @@ queue as (
             )
             else commit_lsn < max(if(xid = 'snapshot', null, commit_lsn)) over (partition by fate)
         end as is_complete,
+        -- what lands behind it has not landed in the order of sending
+        if(has_metadata, end_position, min(first_position) over (
+            partition by fate order by commit_lsn rows between 1 following and unbounded following
+        )) as sent_until,
         max(struct(commit_lsn, seen_position, commit_time)) over (
             partition by fate, seen_position is null or xid = 'snapshot' order by seen_position
             rows between unbounded preceding and 1 preceding
@@ -180,6 +196,7 @@ emitted_transactions as (
         commit_time,
         has_end,
         last_position,
+        sent_until,
         resume_position,
         balance
     from (
@@ -240,11 +257,22 @@ emitted_changes as (
         before as before_image,
         after as after_image,
         -- where a key's changes went back in the source's log, their order is that of their sending
-        if(
-            max(steps_back) over (partition by commit_lsn),
-            cast(1 + count_if(steps_back) over (partition by commit_lsn order by first_position) as int),
-            null
-        ) as command_id,
+        case
+            when not max(steps_back) over (partition by commit_lsn)
+                then null
+            when not is_numbered and max(first_position) over (partition by commit_lsn) > sent_until
+                then {{ dbt_cdc._raise_bad_record(
+                    "concat('transaction ', commit_lsn)",
+                    "concat('changes of it landed behind position ', sent_until, ', when it had ended, some go back '"
+                    ~ " || 'in the log of the source, and no numbers tell their order')",
+                    'nothing of this batch is in the log; land all events anew in the order of sending, and write the '
+                    ~ 'log anew; or go on without the transaction: give vars: {cdc_give_up_transactions: [...]} and '
+                    ~ 'its name'
+                ) | indent(16) }}
+            else cast(1 + count_if(steps_back) over (
+                partition by commit_lsn order by if(is_numbered, first_number, first_position)
+            ) as int)
+        end as command_id,
         encodings,
         changes.last_position as position,
         resume_position

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -38,6 +40,17 @@ def with_source(event: Event, **fields: Any) -> Event:
     value = json.loads(event.value or "")
     value["source"] |= fields
     return replace(event, value=json.dumps(value))
+
+
+def with_number(event: Event, number: int) -> Event:
+    value = json.loads(event.value or "")
+    value["transaction"]["total_order"] = number
+    return replace(event, value=json.dumps(value))
+
+
+def with_count(end: Event, count: int) -> Event:
+    value = json.loads(end.value or "")
+    return replace(end, value=json.dumps({**value, "event_count": count}))
 
 
 def logged(shop: Shop, columns: str) -> list[tuple[Any, ...]]:
@@ -100,6 +113,64 @@ def test_changes_of_a_key_that_go_back_keep_their_order(shop: Shop) -> None:
         '{"id":1,"v":"new"}',
         '{"id":2,"v":"new"}',
     ]
+
+
+def four_updates(shop: Shop, metadata: bool = True) -> tuple[list[Event], list[Event]]:
+    """The snapshot, and a transaction that gives row 1 the values a, b, c, d."""
+    database, connector = begin(shop, 1, metadata=metadata)
+    start = len(connector.sent)
+    values = ["first", *"abcd"]
+    database.commit(*(updates(1, old=old, new=new) for old, new in pairwise(values)))
+    connector.stream()
+    return connector.sent[:start], connector.sent[start:]
+
+
+def values_in_order(shop: Shop) -> str:
+    records = logged(shop, "command_id, lsn, after_image")
+    return "".join(json.loads(after)["v"] for _, _, after in records if after)
+
+
+def test_changes_that_land_late_keep_their_order(shop: Shop) -> None:
+    """As numbered in the transaction, also where they go back in the log of the source."""
+    snapshot, (begun, a, b, c, d, end) = four_updates(shop)
+    assert shop.run([*snapshot, begun, c, d, end]).success
+    assert shop.run([a, b]).success
+    assert values_in_order(shop) == "abcd"
+    assert {command_id for command_id, *_ in logged(shop, "command_id, lsn")} == {None}
+    snapshot, (begun, a, b, c, d, end) = four_updates(shop)
+    lsns = [json.loads(event.value or "")["source"]["change_lsn"] for event in (a, b, c, d)]
+    moved = [
+        with_source(event, change_lsn=lsns[n])
+        for event, n in zip((a, b, c, d), (1, 0, 3, 2), strict=True)
+    ]
+    assert shop.run([*snapshot, begun, moved[2], moved[1], end]).success
+    assert shop.run([moved[3], moved[0]]).success
+    assert values_in_order(shop) == "abcd"
+
+
+@pytest.mark.more
+@pytest.mark.parametrize("metadata", [True, False])
+def test_late_changes_whose_order_nothing_tells(shop: Shop, metadata: bool) -> None:
+    """Without numbers, or where two have one: they are in order unless they land late."""
+    for is_late in (True, False):
+        snapshot, events = four_updates(shop, metadata)
+        a, b, c, d = events[1:-1] if metadata else events
+        if metadata:
+            begun, end = events[0], with_count(events[-1], 3)
+            b, c, d = (with_number(event, n) for n, event in enumerate((b, c, d), start=1))
+            landed = [begun, c, d, end, a, b] if is_late else [begun, a, b, c, d, end]
+        else:
+            place = "00000027:70000000:0001"
+            later = with_source(d, commit_lsn=place, change_lsn=place)
+            landed = [c, d, later, a, b] if is_late else [a, b, c, d, later]
+        result = shop.run([*snapshot, *landed])
+        assert result.success == (not is_late)
+        if is_late:
+            assert "no numbers tell their order" in result.output
+            (name,) = re.findall(r"bad log record of transaction (\w+): changes", result.output)
+            assert shop.run([], "--vars", f"{{cdc_give_up_transactions: ['{name}']}}").success
+        else:
+            assert values_in_order(shop) == "abcd"
 
 
 @pytest.mark.more
