@@ -82,7 +82,8 @@ changes as (
 
 
 {#- CTE `emitted_transactions`: those that are whole, as all before them are. With metadata a transaction is whole when
-    its END and as many events as it counts have landed, else when an event of a later commit has. -#}
+    its END and as many numbers as it counts have landed, else when an event of a later commit has. What a connector
+    that restarted sends again has a number of its own, what lands again has not. -#}
 {% macro _debezium_sqlserver_transactions(batch) -%}
 {%- set snapshot_lsn = dbt_cdc._debezium_lsn(dbt_cdc._debezium_snapshot_commit()) -%}
 transactions as (
@@ -91,9 +92,9 @@ transactions as (
         if(xid = 'snapshot', '{{ snapshot_lsn }}', xid) as commit_lsn,
         max(event_count) as event_count,
         count(distinct if(
-            kind in ('c', 'u', 'd'), struct(change_lsn, serial, source_schema, source_name), null
+            kind in ('c', 'u', 'd'),
+            coalesce(cast(slot as string), concat_ws(' ', change_lsn, serial, source_schema, source_name)), null
         )) as landed_events,
-        count_if(kind in ('c', 'u', 'd')) as landed_changes,
         bool_or(has_metadata or kind in ('BEGIN', 'END')) as has_metadata,
         bool_or(kind = 'END') as has_end,
         coalesce(
@@ -148,13 +149,7 @@ queue as (
         *,
         case
             when xid = 'snapshot' then has_last_row or max(xid not in ('snapshot', '')) over (partition by fate)
-            when has_metadata then has_end and (
-                landed_events >= event_count
-                -- changes that were sent again count, too, where their order makes a restarted connector repeat them
-                or (landed_changes >= event_count and commit_lsn < max(if(has_end, commit_lsn, null)) over (
-                    partition by fate, xid = 'snapshot'
-                ))
-            )
+            when has_metadata then has_end and landed_events >= event_count
             else commit_lsn < max(if(xid = 'snapshot', null, commit_lsn)) over (partition by fate)
         end as is_complete,
         -- what lands behind it has not landed in the order of sending

@@ -205,6 +205,29 @@ def test_an_end_waits_for_its_events(shop: Shop) -> None:
 
 
 @pytest.mark.more
+def test_a_copy_is_no_other_event(shop: Shop) -> None:
+    """What a connector that restarted sends again its END counts, what lands again it does not."""
+    database, connector = begin(shop, 1, 2, 3)
+    start = len(connector.sent)
+    for n in (1, 2):
+        database.commit(updates(n, 3, old="first"))
+        database.commit(updates(3, old="new", new="first"))
+    connector.stream()
+    snapshot, (begun, first, second, end, *rest) = connector.sent[:start], connector.sent[start:]
+    assert shop.run([*snapshot, begun, first, first, end, *rest]).success
+    (waiting, *_) = shop.project.sql(
+        "select * from {schema}.waiting_transactions order by first_position"
+    )
+    assert waiting.reason == "1 of 2 events have landed"
+    assert shop.run([second]).success
+    assert shop.has(database)
+    shop.start()
+    again, more = with_number(first, 3), with_count(end, 3)
+    assert shop.run([*snapshot, begun, first, second, again, more, *rest]).success
+    assert shop.has(database)
+
+
+@pytest.mark.more
 @pytest.mark.parametrize("metadata", [True, False])
 def test_what_lands_late_is_said(shop: Shop, metadata: bool) -> None:
     database, connector = begin(shop, 1, 2, 3, metadata=metadata)
