@@ -83,7 +83,11 @@ with snapshot_rows as (
             'commit_lsn string'
         ) as source
     from {{ events }}
-    where value rlike '"op"\\s*:\\s*"r"' and position <= {{ batch.last_position }}
+    where
+        position <= {{ batch.last_position }}
+        -- most events need no parser; a column of a table may have the name, too
+        and value rlike '"op"\\s*:\\s*"r"'
+        and coalesce(get_json_object(value, '$.op'), get_json_object(value, '$.payload.op')) = 'r'
 ),
 
 known as (

@@ -272,6 +272,17 @@ def test_other_sources_and_later_snapshots_are_refused(shop: Shop) -> None:
 
 
 @pytest.mark.more
+def test_a_column_op_is_no_mark_of_a_snapshot(shop: Shop) -> None:
+    database, connector = begin(shop, 1)
+    snapshot = len(connector.sent)
+    database.commit(("insert", "t", {**row(2, "x"), "op": "r"}))
+    connector.stream()
+    assert shop.run(connector.sent[:snapshot]).success
+    assert shop.run([*connector.sent[snapshot:], *connector.sent[:snapshot]]).success  # copies
+    assert shop.has(database)
+
+
+@pytest.mark.more
 def test_rows_of_the_snapshot_among_changes(shop: Shop) -> None:
     """The next run reads them again, behind what waits; they are in the log by then."""
     database, connector = begin(shop, 1, 2)
