@@ -34,8 +34,9 @@
         {% do batch.update(dbt_cdc._fetch(dbt_cdc._debezium_has_snapshots(events, batch))[0])
             if not dbt_cdc._debezium_reads_sqlserver(batch) %}
     {% endif %}
-    {#- the statement that does all of it has more steps than Spark's analyzer takes by default, 100 -#}
-    {% do run_query('set spark.sql.analyzer.maxIterations = 500') if batch.has_untold and batch.has_later_rows %}
+    {#- the longer statements have more steps than Spark's analyzer takes by default, 100 -#}
+    {% do run_query('set spark.sql.analyzer.maxIterations = 500')
+        if execute and (batch.has_untold or batch.has_later_rows) %}
     {% do return(batch) %}
 {% endmacro %}
 

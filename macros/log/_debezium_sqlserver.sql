@@ -208,7 +208,7 @@ emitted_transactions as (
             {{ dbt_cdc._debezium_resume_position(batch, ' over ()') | indent(12) }} as resume_position,
             {{ dbt_cdc._debezium_balance(batch) | indent(12) }} as balance
         from decided
-        cross join {{ dbt_cdc._debezium_read_places(batch) | indent(8) }}
+        {{- dbt_cdc._debezium_read_places(batch) | indent(8) if batch.goes_on }}
     )
     where is_emitted
 )

@@ -202,7 +202,7 @@ emitted_transactions as (
             {{ dbt_cdc._debezium_resume_position(batch, ' over ()') | indent(12) }} as resume_position,
             {{ dbt_cdc._debezium_balance(batch) | indent(12) }} as balance
         from decided
-        cross join {{ dbt_cdc._debezium_read_places(batch) | indent(8) }}
+        {{- dbt_cdc._debezium_read_places(batch) | indent(8) if batch.goes_on }}
     )
     where is_emitted
 )
@@ -220,8 +220,8 @@ coalesce(
 
 {#- How many events had landed up to there, and how many of them were there twice: what the next run finds more landed
     late, and no run would read it. No CTE of its own: Spark's analyzer takes several steps for each. -#}
-{% macro _debezium_read_places(batch) -%}
-(
+{% macro _debezium_read_places(batch) %}
+cross join (
     select
         {{ batch.landed_below }} + count(*) as landed_below,
         {{ batch.copies_below }} + count(*) - count(distinct position, coalesce(topic, '')) as copies_below
@@ -248,10 +248,12 @@ to_json(named_struct(
     ) over (),
     'heartbeats', sum(heartbeats) over (),
     'tombstones', sum(tombstones) over (),
-    'messages', sum(messages) over (),
+    'messages', sum(messages) over ()
+    {%- if batch.goes_on %},
     'read_position', {{ dbt_cdc._debezium_resume_position(batch, ' over ()') | indent(4) }},
     'landed_below', landed_below,
     'copies_below', copies_below
+    {%- endif %}
 ))
 {%- endmacro %}
 

@@ -11,7 +11,8 @@
     {%- set is_incremental = execute and is_incremental() -%}
     {%- do dbt_cdc._debezium_check_log(this) if is_incremental -%}
     {%- set batch = dict(
-        dbt_cdc._debezium_batch(events, this, is_incremental, connector), placeholder=unavailable_value_placeholder) -%}
+        dbt_cdc._debezium_batch(events, this, is_incremental, connector), placeholder=unavailable_value_placeholder,
+        goes_on=config.get('materialized') == 'incremental') -%}
     {%- do dbt_cdc._debezium_check_old_events(events, batch, before_images or {}) if batch.has_old_events -%}
     {%- set is_sqlserver = dbt_cdc._debezium_reads_sqlserver(batch) -%}
     {%- if batch.has_snapshot_rows and is_sqlserver -%}
