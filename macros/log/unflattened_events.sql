@@ -11,6 +11,7 @@ with payloads as (
         key,
         headers,
         value,
+        reverse(split(topic, '[.]')) as topic_names,
         coalesce(value rlike '^[{]"schema":\\s*([{]|null).*"payload"\\s*:', false) as is_with_schema,
         coalesce(get_json_object(value, '$.payload'), value) as payload_or_value,
         -- as it is written: a JSON parser would round numbers
@@ -43,6 +44,12 @@ fields as (
         {%- endfor %}
         told.`{{ prefix }}transaction_id` as transaction_id,
         told.`{{ prefix }}transaction_total_order` as total_order,
+        coalesce(source_table, get(topic_names, 0)) as table_name,
+        -- MySQL's source has no schema; a topic tells one where it is named by the table, not where all are routed
+        coalesce(
+            source_schema, if(source_file is null, null, source_db),
+            if(table_name = get(topic_names, 0), get(topic_names, 1), null)
+        ) as schema_name,
         -- where it belongs: in PostgreSQL's log, in SQL Server's, in a binary log
         coalesce(source_lsn, source_commit_lsn, concat(source_file, source_pos, source_row)) as place,
         coalesce(transaction_id, source_sequence, source_commit_lsn, source_gtid) as transaction
@@ -69,12 +76,14 @@ select
         )
             then value
         when op is null or place is null or coalesce(source_ts_us, source_ts_ms) is null
-            or (transaction is null and op <> 'r')
+            or (transaction is null and op <> 'r') or schema_name is null or table_name is null
             then {{ dbt_cdc._raise_bad_record(
                 place,
                 "concat('it is flattened, and does not tell ', array_join(filter(array(if(op is null, 'op', ''), "
                 ~ "if(place is null, 'source.lsn', ''), if(coalesce(source_ts_us, source_ts_ms) is null, "
-                ~ "'source.ts_us', ''), if(transaction is null, 'source.sequence', ''))"
+                ~ "'source.ts_us', ''), if(transaction is null and op <> 'r', 'source.sequence', ''), "
+                ~ "if(schema_name is null, if(source_file is null, 'source.schema', 'source.db'), ''), "
+                ~ "if(table_name is null, 'source.table', ''))"
                 ~ ", name -> name <> ''), ', '))",
                 dbt_cdc._unflattened_line()) | indent(12) }}
         else concat(
@@ -93,8 +102,8 @@ select
                     '{{ name }}', {{ {
                         'connector': "coalesce(source_connector, if(source_lsn is not null, 'postgresql', "
                             ~ "if(source_commit_lsn is not null, 'sqlserver', 'mysql')))",
-                        'schema': "coalesce(source_schema, reverse(split(topic, '[.]'))[1])",
-                        'table': "coalesce(source_table, reverse(split(topic, '[.]'))[0])",
+                        'schema': 'schema_name',
+                        'table': 'table_name',
                     }.get(name, 'source_' ~ name) }}{{ ',' if not loop.last }}
                     {%- endfor %}
                 ),

@@ -189,6 +189,33 @@ def test_a_field_that_is_missing_is_named(shop: Shop, field: str) -> None:
     assert "transforms.unwrap.add.fields=op," in result.output
 
 
+def test_tables_of_two_databases_in_one_topic(
+    make_project: Callable[..., Project], spark: Any
+) -> None:
+    """MySQL's source tells no schema, and a topic that all are routed into tells none either."""
+    models = {
+        "log.sql": MODEL.replace("ref('whole_events')", "ref('whole_events'), connector='mysql'"),
+        "whole_events.sql": VIEW.format(""),
+        "sources.yml": SOURCE,
+    }
+    shop = Shop(make_project(models=models, vars={"cdc_log_model": "log"}), spark)
+    of_all = (*FIELDS, *PLACES["mysql"], "source.ts_ms")
+    for lacks, topic in (("source.db", "all"), ("source.db", "my.all"), (None, "my.all")):
+        fields = tuple(name for name in of_all if name != lacks)
+        events = []
+        for event in told(shop, BinlogConnector, fields=fields):
+            value = event.value.replace(
+                '"public"', '"crm"' if '"id": 5' in event.value else '"public"'
+            )
+            events.append(replace(event, topic=topic, value=value))
+        result = run(shop, events)
+        if lacks:
+            assert "it is flattened, and does not tell source.db" in result.output
+    assert result.success, result.output
+    schemas = "select distinct source_schema as s from {schema}.log where source_name = 't'"
+    assert {r.s for r in shop.project.sql(schemas)} == {"public", "crm"}
+
+
 @pytest.mark.more
 def test_tombstones_are_refused(shop: Shop) -> None:
     events = told(shop)
