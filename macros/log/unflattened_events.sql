@@ -1,6 +1,6 @@
 {#- Debezium's events out of flattened ones (ExtractNewRecordState), for debezium_log to read: the body of a view. The
-    transform leaves before images out; the rest is there where `add.fields` tells it. `_log.yml` tells the
-    arguments. -#}
+    transform leaves before images and TRUNCATEs out; the rest is there where `add.fields` tells it. `_log.yml` tells
+    the arguments. -#}
 {% macro unflattened_events(events, prefix='__', tombstones='refuse') -%}
     {%- do dbt_cdc._unflattened_check_arguments(prefix, tombstones) -%}
 {%- set place = "concat('event at position ', position, ' of topic ', topic)" -%}
@@ -66,12 +66,12 @@ select
                 place, "'it is a tombstone, and nothing tells whether it is a delete of its own'",
                 'set transforms.unwrap.delete.tombstone.handling.mode=rewrite in the connector; where it is '
                 ~ "rewrite-with-tombstone, each tombstone follows its delete: give tombstones='pass'") | indent(12) }}
-        -- not flattened: the topic of transactions, heartbeats, logical messages
+        -- not flattened: the topic of transactions, heartbeats, logical messages, what the transform is kept from
         when op is null and (
             get_json_object(payload_or_value, '$.status') in ('BEGIN', 'END')
             or json_object_keys(payload_or_value) = array('ts_ms')
             or get_json_object(payload_or_value, '$.tableChanges') is not null
-            or get_json_object(payload_or_value, '$.op') = 'm'
+            or get_json_object(payload_or_value, '$.op') in ('m', 't')
             and get_json_object(payload_or_value, '$.source.connector') is not null
         )
             then value
