@@ -19,8 +19,14 @@ envelopes as (
         headers,
         event._corrupt_record as unreadable,
         event.schema.fields as value_schema,
+        {%- if dbt_cdc._debezium_reads_binlog(batch) %}
+        {{ dbt_cdc._debezium_is_truncate() | indent(8) }} as is_truncate,
+        {%- endif %}
         {%- for name in dbt_cdc._debezium_payload(batch) %}
-        coalesce(event.payload.{{ name }}, event.{{ name }}) as {{ name }},
+        {%- set told = 'coalesce(event.payload.' ~ name ~ ', event.' ~ name ~ ')' %}
+        {%- set of_truncate = {'op': "'t'", 'ddl': 'null', 'tableChanges': 'null'}.get(name) %}
+        {{ 'if(is_truncate, ' ~ of_truncate ~ ', ' ~ told ~ ')'
+            if of_truncate and dbt_cdc._debezium_reads_binlog(batch) else told }} as {{ name }},
         {%- endfor %}
         {{ dbt_cdc._debezium_before_image(before_images) | indent(8) }} as known_before,
         concat_ws(' ', known_before, after) as images,

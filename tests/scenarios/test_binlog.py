@@ -34,12 +34,18 @@ def begin(shop: Shop, *rows: int, metadata: bool = True) -> tuple[Database, Binl
 
 
 def schema_change(
-    connector: BinlogConnector, ddl: str, kind: str, ids: list[str], is_snapshot: bool = False
-) -> None:
-    """What the connector sends to its topic of schema changes."""
+    connector: BinlogConnector,
+    ddl: str,
+    kind: str,
+    ids: list[str],
+    is_snapshot: bool = False,
+    table: str = "",
+) -> dict[str, Any]:
+    """What the connector sends to its topic of schema changes; the source of the event."""
     database = connector.database
     database.xid += 1
-    source = connector._source("", database.next_lsn(), database.clock, 0, str(is_snapshot).lower())
+    mark = str(is_snapshot).lower()
+    source = connector._source(table, database.next_lsn(), database.clock, 0, mark)
     source |= {"gtid": f"0-77-{database.xid}"}
     columns = [{"name": "id", "typeExpression": "INT", "length": None, "scale": None}]
     table = None if kind == "DROP" else {"primaryKeyColumnNames": ["id"], "columns": columns}
@@ -49,6 +55,7 @@ def schema_change(
     if connector.metadata:  # a DDL gets a BEGIN, and never an END
         begin = {"status": "BEGIN", "id": source["gtid"], "ts_ms": 1, "event_count": None}
         connector._send("transaction", {"id": source["gtid"]}, begin, (0, 0))
+    return source
 
 
 def ddl_of(shop: Shop) -> list[tuple[Any, ...]]:
@@ -105,6 +112,38 @@ def test_a_truncate_is_a_transaction_by_itself(shop: Shop) -> None:
     ).success
     assert shop.has(database)
     assert shop.is_balanced()
+
+
+@pytest.mark.parametrize("event", ["none", "beside", "later"])
+def test_a_truncate_in_the_topic_of_schema_changes(shop: Shop, event: str) -> None:
+    """The topic of the table has none where the connector skips it, as it does by default."""
+    database, connector = begin(shop, 1, 2)
+    statement = "truncate t" if event == "beside" else "/* all */ -- rows\n TRUNCATE TABLE `t`"
+    source = schema_change(connector, statement, "ALTER", [], table="t")
+    skipped = {"op": "t", "source": source, "before": None, "after": None, "ts_ms": 1}
+    if event == "beside":
+        connector._send("public.t", None, {**skipped, "transaction": None}, (0, 0))
+    database.tables["t"].clear()
+    database.commit(("insert", "t", row(7, "new")))
+    connector.next_transaction = 1
+    connector.stream()
+    assert shop.run(connector.sent).success
+    assert shop.has(database)
+    assert shop.is_balanced()
+    if event == "later":
+        connector.sent.clear()
+        connector._send("public.t", None, {**skipped, "transaction": None}, (0, 0))
+        assert shop.run(connector.sent).success
+    truncates = "select * from {schema}.log where operation = 'TRUNCATE'"
+    assert len(shop.project.sql(truncates)) == 1
+
+
+def test_a_truncate_of_an_unknown_table_is_refused(shop: Shop) -> None:
+    _, connector = begin(shop, 1)
+    schema_change(connector, "truncate t", "ALTER", [])
+    result = shop.run(connector.sent)
+    assert "it is a TRUNCATE, and its source does not tell the table" in result.output
+    assert "skipped.operations=none" in result.output
 
 
 def test_transactions_without_events_are_passed_over(shop: Shop) -> None:
