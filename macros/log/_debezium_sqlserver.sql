@@ -101,6 +101,7 @@ transactions as (
             max(if(kind in ('c', 'u', 'd', 'r'), record_time, null)), max(record_time)
         ) as commit_time,
         bool_or(snapshot_mark = 'last') as has_last_row,
+        {{ dbt_cdc._debezium_begins_again(dbt_cdc._debezium_snapshot_mark()) }} as begins_again,
         max(if(xid = 'snapshot', wal, null)) as first_snapshot,
         min(position) as first_position,
         max(position) as last_position,
@@ -177,6 +178,8 @@ emitted_transactions as (
     select
         xid,
         case
+            when begins_again
+                then {{ dbt_cdc._debezium_raise_begins_again('xid') }}
             when gone_back is not null
                 then {{ dbt_cdc._raise_bad_record(
                     "concat('transaction ', gone_back)",

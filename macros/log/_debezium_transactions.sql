@@ -22,6 +22,8 @@ slots as (
         max(case when kind not in ('BEGIN', 'END') then record_time end) as change_time,
         max(case when kind = 'END' then record_time end) as end_time,
         bool_or(snapshot_mark = 'last') as is_last_row,
+        max({{ dbt_cdc._debezium_snapshot_mark() }}) as mark,
+        max(snapshot_row) as snapshot_row,
         {{ 'max(server) as server,' if is_binlog }}
         min(wal) as first_wal,
         max(wal) as last_wal,
@@ -49,6 +51,7 @@ transactions as (
         coalesce(min_by(change_time, case when is_last_row then slot end), max(change_time)) as change_time,
         max(end_time) as end_time,
         coalesce(bool_or(is_last_row), false) as has_last_row,
+        {{ dbt_cdc._debezium_begins_again('mark') }} as begins_again,
         min(first_wal) as first_wal,
         coalesce(commit_number, max(last_wal)) as place,
         min(first_position) as first_position,
@@ -258,6 +261,28 @@ to_json(named_struct(
 {%- endmacro %}
 
 
+{#- The first and the last row of a snapshot, and of a table in it, tell so. Two such rows at one place are of two
+    attempts, as of a connector that broke off and began again where nothing was committed in between. -#}
+{% macro _debezium_snapshot_mark() -%}
+if(snapshot_mark rlike 'first|last', struct(snapshot_mark, source_schema, source_name), null)
+{%- endmacro %}
+
+
+{% macro _debezium_begins_again(mark) -%}
+size(collect_set(if({{ mark }} is null, null, struct({{ mark }}, snapshot_row)))) > size(collect_set({{ mark }}))
+{%- endmacro %}
+
+
+{% macro _debezium_raise_begins_again(place) -%}
+{{ dbt_cdc._raise_bad_record(
+    place, "'the snapshot has two first or two last rows there: the connector broke off and began again, and nothing '"
+    ~ " || 'tells the rows of one attempt from those of the other'",
+    'nothing of this batch is in the log; delete the rows of the first attempt from what has landed (those of op r '
+    ~ 'whose ts_ms is below that of the last row marked first), and run again'
+) }}
+{%- endmacro %}
+
+
 {#- Events are numbered between two commits; a transaction has to fit there. LSNs follow the time of the commits. -#}
 {% macro _debezium_check_room(batch) -%}
     case
@@ -268,6 +293,8 @@ to_json(named_struct(
                 'build the log with dbt run, as an incremental model'
             ) }}
         {%- endif %}
+        when begins_again
+            then {{ dbt_cdc._debezium_raise_begins_again("concat('snapshot:', commit_number)") }}
         when gone_back is not null
             then {{ dbt_cdc._raise_bad_record(
                 "concat('transaction ', gone_back)",

@@ -168,6 +168,26 @@ def test_equal_rows_of_a_snapshot(shop):
         assert shop.has(database)
 
 
+def test_a_snapshot_that_begins_again_at_one_place(shop):
+    """Nothing was committed in between: only the times of sending tell the attempts apart."""
+    database, connector = shop.begin(1, 2, 3)
+    connector.snapshot(2)
+    connector.snapshot()
+    for batch in (connector.sent[:2], connector.sent[2:], []):
+        result = shop.run(batch)
+    assert "the snapshot has two first or two last rows there" in result.output
+    assert "delete the rows of the first attempt from what has landed" in result.output
+    shop.project.sql("delete from {schema}.landed where position <= 2")
+    result = shop.run([])
+    assert result.success, result.output
+    assert shop.has(database)
+    # where one lands again, it has the same text
+    database, connector = shop.begin(1, 2)
+    connector.snapshot()
+    assert shop.run([*connector.sent[:3], *connector.sent]).success
+    assert shop.has(database)
+
+
 # --- events that come again, late, or from elsewhere ----------------------------------------------
 
 

@@ -324,6 +324,15 @@ def test_a_snapshot_that_broke_off_begins_again(shop: Shop) -> None:
 
 
 @pytest.mark.more
+def test_a_snapshot_that_begins_again_at_one_place(shop: Shop) -> None:
+    _, connector = begin(shop, 1, 2)
+    parts = connector.sent[:2]
+    connector.snapshot()
+    result = shop.run([*parts, *connector.sent[len(connector.sent) // 2 :]])
+    assert "the snapshot has two first or two last rows there" in result.output
+
+
+@pytest.mark.more
 def test_large_values_that_were_not_logged(shop: Shop) -> None:
     """From version 3.6 on the connector says so; the schema topic is passed over."""
     database, connector = begin(shop, 1)
