@@ -120,7 +120,7 @@ envelopes as (
         cast(get_json_object(source.sequence, '$[0]') as bigint) as previous_end,
         source.sequence is not null as has_sequence,
         topic,
-        if(ts_us is null, cast(position as string), md5(value)) as event_text,
+        if(ts_us is null and coalesce(key, 'null') = 'null', cast(position as string), md5(value)) as event_text,
         cast(ts_ms as bigint) as sent_at
         {%- endif %}
     from envelopes

@@ -9,8 +9,9 @@ coalesce(op in ('c', 'u', 'd', 't', 'm') and transaction.total_order is null and
 
 {#- CTE `events` out of `landed_events`: events without a number get one, in the order of their WAL positions, and each
     transaction an END, once a later one has landed. Several events may have one position, as the rows of one INSERT:
-    they stay in the order of their arrival. Equal rows of a table with a key are copies. Without a key they are copies
-    if they have the same text, or come after the connector has gone back. -#}
+    they stay in the order of their arrival. Equal rows are copies if they have the same text, or come after the
+    connector has gone back; with a key, also if they were sent a second later or more. A key that is set by
+    message.key.columns need not be unique: equal rows that were sent together are several. -#}
 {% macro _debezium_told(batch) -%}
 {%- set names = ['position', 'kind', 'xid', 'wal', 'slot', 'event_count', 'record_time', 'source_schema', 'source_name',
     'has_key', 'has_old_key', 'has_new_key', 'before', 'after', 'encodings', 'snapshot_mark', 'snapshot_row']
@@ -31,13 +32,20 @@ runs as (
 equal_rows as (
     select
         *,
-        if(has_key, 1, dense_rank() over (
-            partition by xid, previous_end, topic, wal, content, run order by event_text
-        )) as number_of_equal,
+        dense_rank() over (
+            partition by xid, previous_end, topic, wal, content, run, seconds order by event_text
+        ) as number_of_equal,
         not has_key and sent_at - lag(sent_at) over (
             partition by xid, previous_end, topic, wal, content, run order by position
         ) >= 1000 as may_be_copy
-    from runs
+    from (
+        select
+            *,
+            if(has_key, (sent_at - min(sent_at) over (
+                partition by xid, previous_end, topic, wal, content, run
+            )) div 1000, 0) as seconds
+        from runs
+    )
 ),
 
 numbered as (

@@ -161,6 +161,22 @@ def test_equal_rows_of_a_table_without_a_key(shop: Shop) -> None:
 
 
 @pytest.mark.more
+def test_equal_rows_of_one_message_key(shop: Shop) -> None:
+    """message.key.columns may name columns that are no key: only a restart sends a row again."""
+    database, connector = begin(shop, 1)
+    connector.snapshot()
+    database.commit(("insert", "t", *[row(7, "same")] * 2), updates(1))
+    connector.stream(events=2)
+    connector.restart(2, events=2)
+    connector.restart(2)
+    copies = connector.sent[-3:-1]
+    connector.beat()
+    assert shop.run([*connector.sent[:-1], *copies, connector.sent[-1]]).success
+    assert shop.has(database)
+    assert shop.is_balanced()
+
+
+@pytest.mark.more
 def test_an_equal_row_that_was_sent_later_may_be_a_copy(shop: Shop) -> None:
     database, connector = begin(shop, 1)
     connector.snapshot()
