@@ -188,8 +188,9 @@ order by number
 {%- endmacro %}
 
 
+{#- Numbers that are longer are of other files. -#}
 {% macro _landing_connect_name() -%}
-'^(.+)[+]([0-9]+)[+]([0-9]+)[.](?:json|jsonl)(?:[.][a-z0-9]+)?\\z'
+'^(.+)[+](0*[0-9]{1,9})[+](0*[0-9]{1,18})[.](?:json|jsonl)(?:[.][a-z0-9]+)?\\z'
 {%- endmacro %}
 
 

@@ -177,6 +177,9 @@ rows as (
             -- Spark would write their numbers anew
             when line rlike '[{,]\\s*"(key|value)"\\s*:\\s*[{\\[]'
                 then 'its key or value is no text that holds JSON, but JSON itself'
+            -- a tombstone has one that is null
+            when event.value is null and not array_contains(json_object_keys(line), 'value')
+                then 'it has no member value'
             {%- if has_positions %}
             when event.position is null then 'it has no position'
             {%- else %}
@@ -233,8 +236,9 @@ if(
 {%- endmacro %}
 
 
-{#- A path as all layouts read it, also below folders like partition=0, which would become columns. -#}
+{#- A path as all layouts read it, also below folders like partition=0, which would become columns. A file that is cut
+    is an error, whatever the session says: else its rest would be missing without a word. -#}
 {% macro _landing_source(format, folder) -%}
-    {{ format }}.{{ dbt_cdc._column(folder) }} with (recursiveFileLookup = true {#- -#}
+    {{ format }}.{{ dbt_cdc._column(folder) }} with (recursiveFileLookup = true, ignoreCorruptFiles = false {#- -#}
     {{ ', mergeSchema = true' if format == 'parquet' }})
 {%- endmacro %}

@@ -424,6 +424,8 @@ def test_lines_of_events(landing: Landing) -> None:
     landing.write("d.jsonl", [event_line(9)[:-4]])
     assert "bad log record of file d.jsonl, line 1: it is not one JSON" in landing.refusal()
     landing.write("d.jsonl", [json.dumps({"topic": "x"})])
+    assert "file d.jsonl, line 1: it has no member value" in landing.refusal()
+    landing.write("d.jsonl", [json.dumps({"topic": "x", "value": None})])
     assert "file d.jsonl, line 1: it has no position" in landing.refusal()
     landing.write("d.jsonl", [event_line(5)])
     assert "position 5 (d.jsonl line 1): 1 events come late" in landing.refusal()
@@ -470,6 +472,27 @@ def test_records_and_parquet(landing: Landing) -> None:
     landing.files()
     landing.land()
     assert sorted(landing.places()) == ["i0:7", "o0:1", "o0:2"]
+
+
+def test_what_would_be_passed_over(landing: Landing) -> None:
+    """A record without a value, numbers too long for a place, a file that was cut."""
+    landing.files(layout="kafka_records")
+    record = {"topic": ITEMS, "partition": 0, "offset": 4, "key": None}
+    landing.write("a.json", [json.dumps(record | {"Value": value(4)})])
+    assert "file a.json, line 1: it has no member value" in landing.refusal()
+    long = "x+1+20261128123456789012345.json"
+    (landing.folder / "a.json").rename(landing.folder / long)
+    landing.write(long, [json.dumps(record | {"value": None})])
+    landing.land()
+    assert landing.places() == ["i0:4"]
+    cut = landing.write("b.json.gz", [json.dumps(record | {"offset": n, "value": value(n)})
+                                      for n in range(5, 9)])  # fmt: skip
+    cut.write_bytes(cut.read_bytes()[:-20])
+    landing.spark.conf.set("spark.sql.files.ignoreCorruptFiles", "true")
+    try:
+        assert not landing.run().success
+    finally:
+        landing.spark.conf.unset("spark.sql.files.ignoreCorruptFiles")
 
 
 @pytest.mark.more
