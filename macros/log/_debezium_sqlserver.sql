@@ -101,7 +101,7 @@ transactions as (
             max(if(kind in ('c', 'u', 'd', 'r'), record_time, null)), max(record_time)
         ) as commit_time,
         bool_or(snapshot_mark = 'last') as has_last_row,
-        {{ dbt_cdc._debezium_begins_again(dbt_cdc._debezium_snapshot_mark()) }} as begins_again,
+        {{ dbt_cdc._debezium_begins_again(dbt_cdc._debezium_snapshot_mark(), 'snapshot_row') }} as begins_again,
         max(if(xid = 'snapshot', wal, null)) as first_snapshot,
         min(position) as first_position,
         max(position) as last_position,

@@ -22,8 +22,9 @@ slots as (
         max(case when kind not in ('BEGIN', 'END') then record_time end) as change_time,
         max(case when kind = 'END' then record_time end) as end_time,
         bool_or(snapshot_mark = 'last') as is_last_row,
+        -- numbers, as a text would have Spark sort all events
         max({{ dbt_cdc._debezium_snapshot_mark() }}) as mark,
-        max(snapshot_row) as snapshot_row,
+        max(xxhash64(snapshot_row)) as marked_row,
         {{ 'max(server) as server,' if is_binlog }}
         min(wal) as first_wal,
         max(wal) as last_wal,
@@ -51,7 +52,7 @@ transactions as (
         coalesce(min_by(change_time, case when is_last_row then slot end), max(change_time)) as change_time,
         max(end_time) as end_time,
         coalesce(bool_or(is_last_row), false) as has_last_row,
-        {{ dbt_cdc._debezium_begins_again('mark') }} as begins_again,
+        {{ dbt_cdc._debezium_begins_again('mark', 'marked_row') }} as begins_again,
         min(first_wal) as first_wal,
         coalesce(commit_number, max(last_wal)) as place,
         min(first_position) as first_position,
@@ -264,12 +265,12 @@ to_json(named_struct(
 {#- The first and the last row of a snapshot, and of a table in it, tell so. Two such rows at one place are of two
     attempts, as of a connector that broke off and began again where nothing was committed in between. -#}
 {% macro _debezium_snapshot_mark() -%}
-if(snapshot_mark rlike 'first|last', struct(snapshot_mark, source_schema, source_name), null)
+if(snapshot_mark rlike 'first|last', xxhash64(snapshot_mark, source_schema, source_name), null)
 {%- endmacro %}
 
 
-{% macro _debezium_begins_again(mark) -%}
-size(collect_set(if({{ mark }} is null, null, struct({{ mark }}, snapshot_row)))) > size(collect_set({{ mark }}))
+{% macro _debezium_begins_again(mark, row) -%}
+size(collect_set(if({{ mark }} is null, null, struct({{ mark }}, {{ row }})))) > size(collect_set({{ mark }}))
 {%- endmacro %}
 
 
