@@ -22,11 +22,9 @@
     from {{ transactions }} as known
     inner join {{ log }} as log
         on known.tran_id = log.tran_id and log.lsn between known.begin_lsn and coalesce(known.commit_lsn, '0xG')
-    where known.window_to_lsn >= '{{ state.scanned_lsn }}' and log.lsn <= {{ end }}
+    where known.window_to_lsn >= '{{ state.scanned_lsn }}' and log.lsn <= known.window_to_lsn
     group by known.window_to_lsn, known.tran_id, known.begin_lsn, known.record_count
     having count(*) > known.record_count
-    {#- of a log that tells its transactions, those that have not ended are not known, and need not be -#}
-    {%- if not dbt_cdc._log_has(log, 'transaction') %}
     union
     select log.tran_id
     from {{ log }} as log
@@ -46,9 +44,17 @@
             select coalesce({{ dbt_cdc._indent(dbt_cdc._before_last_day_sql(), 12) }}, '{{ dbt_cdc._zero_lsn() }}')
             from {{ transactions }}
         )
+        -- of a log that tells its transactions, those that have not ended are not known, and need not be
+        and not coalesce((
+            select exists(
+                json_object_keys(to_json(struct(*), map('ignoreNullFields', 'false'))),
+                name -> lower(name) = 'transaction'
+            )
+            from {{ log }}
+            limit 1
+        ), false)
     group by log.tran_id
     having max_by(log.operation, log.lsn) <> 'ROLLBACK'
-    {%- endif %}
 {%- endmacro %}
 
 

@@ -32,31 +32,48 @@
     was made when it had nothing to compare its names with. -#}
 {% macro _check_names_of_window(window) %}
     {% if var('cdc_report_new_columns', true) and dbt_cdc._capture_instances() and window.touched_tables %}
+        {% set first_ones = {} %}
         {% for new in dbt_cdc._new_columns(window) | sort(attribute='first_lsn') if new.column_name %}
-            {% for instance in dbt_cdc._instances_of([dbt_cdc._source_of(new)])
-                if instance.get('registered') and not instance.registered.end_lsn %}
-                {% do dbt_cdc._check_names_since(instance, window, new) %}
-            {% endfor %}
+            {% do first_ones.setdefault(new.source_schema ~ '.' ~ new.source_name, {}).setdefault(new.first_lsn, new) %}
+        {% endfor %}
+        {% for instance in dbt_cdc._capture_instances().values()
+            if instance.table in first_ones and instance.get('registered') and not instance.registered.end_lsn %}
+            {% set first_of_table = first_ones[instance.table].values() | list %}
+            {#- what is missing since one of them is missing since all later ones, if these have images that tell -#}
+            {% set since_last = {} if first_of_table | length == 1
+                else dbt_cdc._logged_since(instance, window, first_of_table[-1].first_lsn) %}
+            {% if not since_last.get('names') or since_last.missing %}
+                {% for new in first_of_table %}
+                    {% do dbt_cdc._check_names_since(instance, window, new) if not instance.registered.end_lsn %}
+                {% endfor %}
+            {% endif %}
         {% endfor %}
     {% endif %}
 {% endmacro %}
 
 
-{% macro _check_names_since(instance, window, new) %}
-    {% set lsn = new.first_lsn %}
-    {% set of_table = 'select * from ' ~ window.log ~ ' where '
-        ~ dbt_cdc._is_of_table(instance.source_schema, instance.source_name) %}
-    {% set names = dbt_cdc._logged_names(
-        [instance], '(' ~ of_table ~ " and lsn between '" ~ lsn ~ "' and '" ~ window.to_lsn ~ "')"
-    ).get(instance.name) %}
-    {% set logged = dbt_cdc._logged_columns(instance.columns) | map(attribute='name') | list %}
-    {% set missing = logged | reject('in', names) | list if names else [] %}
+{#- The names in the window's images from an LSN on, and which of the instance's they lack. -#}
+{% macro _logged_since(instance, window, lsn) %}
+    {% set names = dbt_cdc._logged_names([instance], '(select * from ' ~ window.log ~ ' where '
+        ~ dbt_cdc._is_of_table(instance.source_schema, instance.source_name)
+        ~ " and lsn between '" ~ lsn ~ "' and '" ~ window.to_lsn ~ "')").get(instance.name) %}
     {#- where only updates with partial images came, a later image decides -#}
     {% do dbt_cdc._invocation_cache().setdefault('undecided', []).append(instance.table) if not names %}
+    {% set logged = dbt_cdc._logged_columns(instance.columns) | map(attribute='name') | list %}
+    {% do return({'names': names, 'missing': logged | reject('in', names) | list if names else []}) %}
+{% endmacro %}
+
+
+{% macro _check_names_since(instance, window, new) %}
+    {% set lsn = new.first_lsn %}
+    {% set since = dbt_cdc._logged_since(instance, window, lsn) %}
+    {% set names, missing = since.names, since.missing %}
     {#- a transaction that is still open may have had it earlier -#}
     {% set before = dbt_cdc._logged_names(
-        [instance], '(' ~ of_table ~ " and lsn < '" ~ lsn ~ "' and not array_contains(json_object_keys(coalesce("
-        ~ 'after_image, before_image)), ' ~ dbt_cdc._literal(new.column_name) ~ '))', 1, is_latest=true
+        [instance], '(select * from ' ~ window.log ~ ' where '
+        ~ dbt_cdc._is_of_table(instance.source_schema, instance.source_name) ~ " and lsn < '" ~ lsn
+        ~ "' and not array_contains(json_object_keys(coalesce(after_image, before_image)), "
+        ~ dbt_cdc._literal(new.column_name) ~ '))', 1, is_latest=true
     ).get(instance.name) if missing %}
     {% set missing = missing | select('in', before) | list if before else missing %}
     {% set others = [] %}

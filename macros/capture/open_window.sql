@@ -26,7 +26,7 @@
     {%- set to_lsn = window.to_lsn or window.log_end or window.previous_lsn -%}
     {#- where the state does not tell all of what was open then: parts have landed since, or some COMMITs of the log
         tell their transactions and those of this window do not -#}
-    {%- set reads_open = window.get('has_open_parts') or window.previous_lsn != dbt_cdc._zero_lsn()
+    {%- set reads_open = window.get('has_open_parts') or window.previous_lsn not in [to_lsn, dbt_cdc._zero_lsn()]
         and dbt_cdc._log_has(window.log, 'transaction')
         and not dbt_cdc._tells_transactions(window.log, window.previous_lsn, to_lsn) -%}
     {%- set log_of_open -%}

@@ -11,7 +11,8 @@
         {% endset %}
         {% set read = dbt_cdc._write_and_fetch(
             dbt_cdc._insert_once(
-                dbt_cdc._state_relation('syscommittab'), rows, 'commit_ts > ' ~ window.versions.base),
+                dbt_cdc._state_relation('syscommittab'), rows,
+                'commit_ts > ' ~ window.versions.base ~ " and commit_lsn > '" ~ window.previous_lsn ~ "'"),
             dbt_cdc._read_tracking_sql(window.to_lsn)
         ) %}
         {% do dbt_cdc._begin_anew(window.versions.emptied) %}

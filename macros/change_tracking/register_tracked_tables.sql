@@ -37,7 +37,7 @@
         {% for tracked in returned %}
             {% do dbt_cdc._update_state('change_tracking_tables', {
                 'begin_version': begin_version,
-                'min_valid_version': begin_version + (1 if window.to_lsn else 0),
+                'min_valid_version': begin_version + (1 if window.to_lsn and begin_version == read.version else 0),
                 'begin_lsn': dbt_cdc._literal(begin_lsn),
             }, 'object_id = ' ~ dbt_cdc._object_id(tracked.table)) %}
         {% endfor %}
@@ -47,13 +47,14 @@
 {% endmacro %}
 
 
-{#- A version of no transaction, as of the statement that takes a table out or enables it. -#}
+{#- A version of no transaction, as of the statement that takes a table out or enables it: one at an LSN, also of two
+    runs at once. -#}
 {% macro _take_a_version(lsn) %}
     {% do dbt_cdc._insert_state('syscommittab', [{
         'commit_ts': dbt_cdc._read_tracking(lsn).version + 1, 'xdes_id': 'ALTER TABLE', 'commit_lsn': lsn,
         'commit_time': dbt_cdc._fetch('select cast(coalesce(max(commit_time), now()) as string) as time from '
             ~ dbt_cdc._state_relation('syscommittab'))[0].time,
-    }], 'commit_ts = appended.commit_ts') %}
+    }], 'commit_ts = appended.commit_ts or xdes_id = appended.xdes_id and commit_lsn = appended.commit_lsn') %}
 {% endmacro %}
 
 

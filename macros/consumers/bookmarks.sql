@@ -46,12 +46,9 @@
     {% endfor %}
     {% if known or new %}
         {% set version = dbt_cdc._last_commit(consumer).version if consumer.is_there else -1 %}
-        {% do dbt_cdc._check_is_same_table(consumer, version) if not consumer.starts_over and not flags.EMPTY %}
         {% do dbt_cdc._ensure_state_tables('consumers') if not dbt_cdc._has_state('consumer_bookmarks') %}
-        {#- an older version has made it without -#}
-        {% do run_query('begin declare exit handler for sqlexception begin end; alter table '
-            ~ dbt_cdc._state_relation('consumer_bookmarks') ~ ' add columns (relation string); end')
-            if known and 'relation' not in known[0] %}
+        {% do dbt_cdc._add_relation(consumer.told_bookmark) %}
+        {% do dbt_cdc._check_is_same_table(consumer, version) if not consumer.starts_over and not flags.EMPTY %}
         {% do dbt_cdc._reopen_bookmarks(consumer, known, version) if known %}
         {% do dbt_cdc._enter_bookmarks(consumer, new, version) %}
         {% do consumer.update(is_open=true) %}
@@ -59,12 +56,32 @@
 {% endmacro %}
 
 
+{#- An older version has made the bookmarks without this column, as any of them tells. One of several threads adds
+    it. -#}
+{% macro _add_relation(bookmark) %}
+    {% set cache, bookmarks = dbt_cdc._invocation_cache(), dbt_cdc._state_relation('consumer_bookmarks') %}
+    {% if not cache.get('tells_relations') %}
+        {% set has_it = 'relation' in (bookmark
+            or adapter.get_columns_in_relation(bookmarks) | map(attribute='name') | list) %}
+        {% do run_query('begin declare exit handler for sqlexception begin end; alter table ' ~ bookmarks
+            ~ ' add columns (relation string); end') if not has_it %}
+        {% do cache.update(tells_relations=true) %}
+    {% endif %}
+{% endmacro %}
+
+
+{#- A table by name, whatever quotes and catalogs the adapter writes it with. -#}
+{% macro _told_name(relation) %}
+    {% do return((relation.schema ~ '.' ~ relation.identifier) | lower) %}
+{% endmacro %}
+
+
 {#- A bookmark tells of one table: an edited alias or schema takes another one, and one that was dropped and made anew
-    by hand has another history. -#}
+    by hand has a younger history. -#}
 {% macro _check_is_same_table(consumer, version) %}
     {% for bookmark in consumer.bookmarks.values() if consumer.is_there and bookmark.last_lsn %}
         {% set other = bookmark.get('relation') %}
-        {% set is_other = other and other != this | string | lower %}
+        {% set is_other = other and other != dbt_cdc._told_name(this) %}
         {% if is_other or bookmark.target_version > version %}
             {% do dbt_cdc.raise_cdc_error(
                 2714, 'table ' ~ this ~ ' is not the one that the bookmark of ' ~ consumer.name ~ ' tells of, ' ~ (
@@ -72,7 +89,7 @@
                     ~ version),
                 'dbt run --full-refresh --select ' ~ consumer.name ~ ' replaces it; or take the edit of its name '
                 ~ 'back; if it is the same table by another name, update '
-                ~ dbt_cdc._state_relation('consumer_bookmarks') ~ " set relation = '" ~ this | string | lower
+                ~ dbt_cdc._state_relation('consumer_bookmarks') ~ " set relation = '" ~ dbt_cdc._told_name(this)
                 ~ "', target_version = " ~ version ~ " where consumer = '" ~ consumer.name ~ "'"
             ) %}
         {% endif %}
@@ -122,7 +139,7 @@
     {% endfor %}
     {% do dbt_cdc._update_state(
         'consumer_bookmarks', dict(
-            values, target_version=version, relation=dbt_cdc._literal(this | string | lower)),
+            values, target_version=version, relation=dbt_cdc._literal(dbt_cdc._told_name(this))),
         dbt_cdc._is_bookmark(consumer, marks | map(attribute='capture_instance') | list)
         ~ ' and open_lsn <=> ' ~ dbt_cdc._case_of('lower(capture_instance)', as_read)
         ~ " and (open_lsn = '' or coalesce(last_lsn, '') <= coalesce(" ~ values.last_lsn ~ ", ''))") %}
@@ -135,7 +152,7 @@
         {% do rows.append({
             'consumer': consumer.name, 'capture_instance': window.instance.name, 'mode': window.mode,
             'last_lsn': window.consumed_lsn, 'open_lsn': window.bookmark_lsn, 'target_version': version,
-            'accepts_loss': false, 'create_date': 'now', 'relation': this | string | lower,
+            'accepts_loss': false, 'create_date': 'now', 'relation': dbt_cdc._told_name(this),
         }) %}
     {% endfor %}
     {% do dbt_cdc._insert_state(

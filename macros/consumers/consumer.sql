@@ -24,6 +24,7 @@
         'starts_over': is_model and (not is_there or should_full_refresh()),
         'bookmarks': state.bookmarks.get(name, {}), 'instances': state.instances,
         'intervals': state.intervals,
+        'told_bookmark': ((state.bookmarks.values() | list + [{}])[0].values() | list + [none])[0],
     } %}
     {% do dbt_cdc._settle_open_bookmarks(consumer) if is_there %}
     {#- where one in a package had its bookmark before -#}

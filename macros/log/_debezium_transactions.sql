@@ -276,8 +276,8 @@ size(collect_set(if({{ mark }} is null, null, struct({{ mark }}, {{ row }})))) >
 
 {% macro _debezium_raise_begins_again(place) -%}
 {{ dbt_cdc._raise_bad_record(
-    place, "'the snapshot has two first or two last rows there: the connector broke off and began again, and nothing '"
-    ~ " || 'tells the rows of one attempt from those of the other'",
+    place, "'the snapshot has two first or two last rows there: the connector broke off and began again, or took a '"
+    ~ " || 'second one where nothing was committed, and nothing tells the rows of one from those of the other'",
     'nothing of this batch is in the log; delete the rows of the first attempt from what has landed (those of op r '
     ~ 'whose ts_ms is below that of the last row marked first), and run again'
 ) }}

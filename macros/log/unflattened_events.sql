@@ -48,7 +48,8 @@ fields as (
         -- MySQL's source has no schema; a topic tells one where it is named by the table, not where all are routed
         coalesce(
             source_schema, if(source_file is null, null, source_db),
-            if(table_name = get(topic_names, 0), get(topic_names, 1), null)
+            -- in a topic's name Debezium writes _ for what may not be there
+            if(regexp_replace(table_name, '[^A-Za-z0-9._-]', '_') = get(topic_names, 0), get(topic_names, 1), null)
         ) as schema_name,
         -- where it belongs: in PostgreSQL's log, in SQL Server's, in a binary log
         coalesce(source_lsn, source_commit_lsn, concat(source_file, source_pos, source_row)) as place,

@@ -223,6 +223,7 @@ def answers() -> dict[str, Answer]:
         r"^with ddl as": last_ddl,
         r"schema_of_variant_agg": seen_in_images(),
         r"^describe extended \S*raw_log": described("lsn", "after_image"),
+        r"^describe extended \S*consumer_bookmarks": described("consumer", "relation"),
         r"select distinct name\s+from reread": [],
     }
 

@@ -226,6 +226,27 @@ def test_state_of_an_older_version(capturing: Capture, older: bool) -> None:
 
 
 @pytest.mark.more
+@pytest.mark.parametrize("rows", [0, 1])
+def test_bookmarks_of_an_older_version(capturing: Capture, rows: int) -> None:
+    """A new consumer adds the column, beside others and as the first one."""
+    capturing.project.write("models/feed.sql", FEED)
+    if rows:
+        capturing.run()
+    capturing.run("--select", "consumer_bookmarks")
+    capturing.sql(
+        "create or replace table {schema}.consumer_bookmarks using delta partitioned by (consumer) "
+        "as select * except (relation) from {schema}.consumer_bookmarks"
+    )
+    capturing.project.write("models/items.sql", REPLICA)
+    capturing.run("--select", "items")
+    land(capturing, 2)
+    capturing.run()
+    assert ids(capturing, "feed") == ids(capturing, "items") == [1, 2]
+    told = capturing.sql("select relation from {schema}.consumer_bookmarks order by 1")
+    assert [row.relation for row in told] == [f"{capturing.schema}.{n}" for n in ("feed", "items")]
+
+
+@pytest.mark.more
 def test_a_feed_that_is_renamed_and_keeps_its_table(capturing: Capture) -> None:
     capturing.project.write("models/feed.sql", FEED)
     capturing.run()
