@@ -36,19 +36,13 @@
 {% endmacro %}
 
 
-{#- One that was entered and is not published takes the log from its beginning on, which may be gone meanwhile. -#}
+{#- One that was entered and is not published takes the log from its beginning on. -#}
 {% macro _check_has_its_log(instance, window) %}
-    {% set start_lsn = instance.registered.start_lsn %}
-    {% if dbt_cdc._stop_or_pass('cdc_log_gap', var('cdc_log_gap', 'stop')) == 'stop' and not dbt_cdc._fetch(
-        'select 1 from ' ~ window.log ~ " where lsn <= '" ~ start_lsn ~ "' limit 1") %}
-        {% do dbt_cdc.raise_cdc_error(
-            22859, 'the log begins behind ' ~ start_lsn ~ ", where capture instance '" ~ instance.name
-            ~ "' begins, which is not published yet: what came in between may be missing",
-            'put back what was removed of the log (log_truncation_point says what has to stay); where nothing is '
-            ~ 'missing, give vars: {cdc_log_gap: pass} for one run; or '
-            ~ dbt_cdc._begin_anew_advice(instance.registered)
-        ) %}
-    {% endif %}
+    {% do dbt_cdc._check_log_has(
+        window.log, instance.registered.start_lsn,
+        "capture instance '" ~ instance.name ~ "' begins, which is not published yet",
+        '; or ' ~ dbt_cdc._begin_anew_advice(instance.registered)
+    ) %}
 {% endmacro %}
 
 

@@ -78,18 +78,18 @@ max(case when opened_at < (
         )
     {%- endset -%}
     select
-        count(names) as transactions,
-        min_by(commit_lsn, names is null) as commit_lsn,
-        min_by(tran_id, struct(names is null, commit_lsn)) as tran_id,
-        min_by(records, struct(names is null, commit_lsn)) as records,
-        min_by(captured_records, struct(names is null, commit_lsn)) as captured_records,
-        min_by(names, struct(names is null, commit_lsn)) as tables,
+        count(captured_lsn) as transactions,
+        min(captured_lsn) as commit_lsn,
+        min_by(tran_id, captured_lsn) as tran_id,
+        min_by(records, captured_lsn) as records,
+        min_by(captured_records, captured_lsn) as captured_records,
+        min_by(names, captured_lsn) as tables,
         coalesce(bool_or(commit_lsn is null), false) as has_open
     from (
         select
             *,
-            nullif(array_join(
-                {{ dbt_cdc._indent(dbt_cdc._captured_among('tables', state), 16) }}, ', '), '') as names
+            array_join({{ dbt_cdc._indent(dbt_cdc._captured_among('tables', state), 12) }}, ', ') as names,
+            if(names <> '', commit_lsn, null) as captured_lsn
         from (
             select
                 landed.tran_id,
@@ -130,35 +130,3 @@ max(case when opened_at < (
     {% endif %}
     {% do return(grown.has_open and not dbt_cdc._log_has(dbt_cdc._log_relation(), 'transaction')) %}
 {% endmacro %}
-
-
-{#- The names of those of a transaction's tables (SQL) that are captured or tracked from its `commit_lsn` on. -#}
-{% macro _captured_among(tables, state) -%}
-transform(
-    filter(
-        {{ dbt_cdc._indent(dbt_cdc._tables_since(state), 8) }},
-        captured -> commit_lsn >= captured.low_end and exists(
-            {{ dbt_cdc._indent(tables, 12) }},
-            changed -> changed.source_schema = captured.source_schema
-                and changed.source_name = captured.source_name
-        )
-    ),
-    captured -> concat(captured.source_schema, '.', captured.source_name)
-)
-{%- endmacro %}
-
-
-{#- The tables that the run captures or tracks, and where their changes begin. -#}
-{% macro _tables_since(state) -%}
-    {%- set tracked = dbt_cdc._read_tracking(state.scanned_lsn).tables if dbt_cdc._tracked_tables() else {} -%}
-    array(
-        {%- for participant in dbt_cdc._participants().values() %}
-        named_struct(
-            'source_schema', {{ dbt_cdc._literal(participant.source_schema) }},
-            'source_name', {{ dbt_cdc._literal(participant.source_name) }},
-            'low_end', {{ dbt_cdc._literal(state.intervals.get(participant.name | lower, {}).low_end or (
-                tracked.get(participant.name, {}).begin_lsn or '0xG')) }}
-        ){{ ',' if not loop.last }}
-        {%- endfor %}
-    )
-{%- endmacro %}

@@ -69,14 +69,20 @@ from {{ dbt_cdc._state_relation('scan_transactions') }}
 {#- Nor may it have lost the beginning of a transaction that the window has: one that was open before, or any of a
     window that an earlier run has opened. -#}
 {% macro _check_reaches_floor(window) %}
-    {% if (window.floor_lsn <= window.previous_lsn or not window.get('is_opened_here'))
-        and dbt_cdc._stop_or_pass('cdc_log_gap', var('cdc_log_gap', 'stop')) == 'stop'
-        and not dbt_cdc._fetch('select 1 from ' ~ window.log ~ " where lsn <= '" ~ window.floor_lsn ~ "' limit 1") %}
+    {% do dbt_cdc._check_log_has(window.log, window.floor_lsn,
+        'a transaction of the window up to ' ~ window.to_lsn ~ ' began'
+    ) if window.floor_lsn <= window.previous_lsn or not window.get('is_opened_here') %}
+{% endmacro %}
+
+
+{#- What begins at an LSN may be gone from the log meanwhile. -#}
+{% macro _check_log_has(log, lsn, what, way_on='') %}
+    {% if dbt_cdc._stop_or_pass('cdc_log_gap', var('cdc_log_gap', 'stop')) == 'stop'
+        and not dbt_cdc._fetch('select 1 from ' ~ log ~ " where lsn <= '" ~ lsn ~ "' limit 1") %}
         {% do dbt_cdc.raise_cdc_error(
-            22859, 'the log begins behind ' ~ window.floor_lsn ~ ', where a transaction of the window up to '
-            ~ window.to_lsn ~ ' began: what came in between may be missing',
+            22859, 'the log begins behind ' ~ lsn ~ ', where ' ~ what ~ ': what came in between may be missing',
             'put back what was removed of the log (log_truncation_point says what has to stay); where nothing is '
-            ~ 'missing, give vars: {cdc_log_gap: pass} for one run'
+            ~ 'missing, give vars: {cdc_log_gap: pass} for one run' ~ way_on
         ) %}
     {% endif %}
 {% endmacro %}

@@ -58,25 +58,6 @@
 {% endmacro %}
 
 
-{#- A column in another letter case, or misspelt, would never count as updated. -#}
-{% macro _check_tracked_names(tables) %}
-    {% set asked = tables | selectattr('tracks_columns') | list %}
-    {% set found = dbt_cdc._logged_names(asked, dbt_cdc._log_relation(), 100) if asked else {} %}
-    {% for tracked in asked if tracked.name in found %}
-        {% set names = found[tracked.name] %}
-        {% set missing = tracked.all_columns | map(attribute='name') | reject('in', names) | list %}
-        {% set declared = tracked.all_columns | map(attribute='name') | list %}
-        {% if missing and names | reject('in', declared) | list %}
-            {% do dbt_cdc.raise_cdc_error(
-                22930, 'change tracking of table ' ~ tracked.table ~ ' tracks columns that no image has: '
-                ~ missing | join(', ') ~ '; the images have ' ~ names | sort | join(', '),
-                'name them as the source does, or leave out what it does not have yet'
-            ) %}
-        {% endif %}
-    {% endfor %}
-{% endmacro %}
-
-
 {#- The last version of the window, or where there is none, before the next one. -#}
 {% macro _version_after(window, read) %}
     {% if not window.to_lsn %}
@@ -109,43 +90,5 @@
             'database_id': 0, 'is_auto_cleanup_on': true, 'retention_period': 2, 'retention_period_units': 3,
             'retention_period_units_desc': 'DAYS', 'invalid_cleanup_version': 0, 'hardened_cleanup_version': 0,
         }], 'true') %}
-    {% endif %}
-{% endmacro %}
-
-
-{#- A key is fixed; columns may follow after those that there are, for their places are their ids. -#}
-{% macro _check_tracked_edit(tracked, registered) %}
-    {% set names = tracked.all_columns | map(attribute='name') | list %}
-    {% set who = 'change tracking of table ' ~ tracked.table %}
-    {% if tracked.table != registered.table %}
-        {% do dbt_cdc.raise_cdc_error(
-            22960, 'the name of ' ~ who ~ ' was edited: it is on ' ~ registered.table,
-            'take the edit back; where the log spells it so, disable_change_tracking of ' ~ registered.table
-            ~ ' and run again'
-        ) %}
-    {% elif tracked.index_columns != registered.primary_key %}
-        {% do dbt_cdc.raise_cdc_error(
-            4997, 'the primary key of ' ~ who ~ ' was edited: it is ('
-            ~ registered.primary_key | join(', ') ~ '), the YAML lists ('
-            ~ tracked.index_columns | join(', ') ~ ')',
-            'take the edit back, or disable_change_tracking and enable it again'
-        ) %}
-    {% elif tracked.tracks_columns and registered.is_track_columns_updated_on
-        and names[:registered.columns | length] != registered.columns %}
-        {% do dbt_cdc.raise_cdc_error(
-            22930, 'the columns of ' ~ who ~ ' were edited: they are ('
-            ~ registered.columns | join(', ') ~ '), the YAML lists (' ~ names | join(', ') ~ ')',
-            'a column keeps its place, which is its id: leave dropped columns in the list and add new '
-            ~ 'ones at its end'
-        ) %}
-    {% elif names != registered.columns
-        or tracked.tracks_columns != registered.is_track_columns_updated_on %}
-        {% do dbt_cdc._update_state('change_tracking_tables', {
-            'is_track_columns_updated_on': tracked.tracks_columns | lower,
-            'columns': dbt_cdc._names(tracked.all_columns),
-        }, 'object_id = ' ~ dbt_cdc._object_id(tracked.table)) %}
-        {% if load_cached_relation(dbt_cdc._tracking_versions()) is not none %}
-            {% do dbt_cdc._create_tracking_functions([tracked]) %}
-        {% endif %}
     {% endif %}
 {% endmacro %}

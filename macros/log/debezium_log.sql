@@ -118,7 +118,7 @@ where not exists (
 {% macro _note_adapter(events, log, batch, before_images) %}
     {% do dbt_cdc._invocation_cache().update(adapter={
         'unique_id': model.unique_id, 'events': events | string, 'log': log, 'before_images': before_images or {},
-        'is_incremental': config.get('materialized') == 'incremental', 'position': batch.position,
+        'is_incremental': batch.goes_on, 'position': batch.position,
         'connector': batch.connector,
         'has_news': batch.position is none or batch.position < batch.last_position,
         'previous_lsn': dbt_cdc._debezium_last_lsn(batch),

@@ -29,8 +29,7 @@
         {% do statements.append('delete from ' ~ dbt_cdc._state_relation('change_tracking_tables')
             ~ ' where object_id = ' ~ known.object_id) if known %}
         {#- enabled again it begins at a later version than clients have -#}
-        {% do dbt_cdc._take_a_version(
-            [dbt_cdc._published_state().scanned_lsn, dbt_cdc._tracking_state().scanned_lsn] | max) if not dry_run %}
+        {% do dbt_cdc._take_a_version(dbt_cdc._scanned_and_tracked()) if not dry_run %}
         {% for statement in statements %}
             {% do run_query(statement) if not dry_run %}
             {% do log(('would run: ' if dry_run else 'done: ') ~ statement, info=true) %}
@@ -48,7 +47,7 @@
 {#- The versions of a window that stands open count the table's transactions, and side tables of others may have
     them already: without it the rest of the window would be numbered anew. -#}
 {% macro _check_not_counted(known) %}
-    {% set scanned_lsn = [dbt_cdc._published_state().scanned_lsn, dbt_cdc._tracking_state().scanned_lsn] | max %}
+    {% set scanned_lsn = dbt_cdc._scanned_and_tracked() %}
     {% set to_lsn = dbt_cdc._fetch(
         'select min(window_to_lsn) as to_lsn from ' ~ dbt_cdc._state_relation('scan_transactions')
         ~ " where window_to_lsn > '" ~ scanned_lsn ~ "'"
@@ -62,4 +61,10 @@
             ~ 'this table stop the run, delete models/' ~ known.name ~ '.sql and its YAML first'
         ) %}
     {% endif %}
+{% endmacro %}
+
+
+{#- Up to where the log is published, be it captured, tracked or both. -#}
+{% macro _scanned_and_tracked() %}
+    {% do return([dbt_cdc._published_state().scanned_lsn, dbt_cdc._tracking_state().scanned_lsn] | max) %}
 {% endmacro %}

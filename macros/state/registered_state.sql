@@ -107,10 +107,7 @@
 
 {#- Once one of these is edited so, the rows of an instance may lack values for good. -#}
 {% macro _note_untold(instances, known) %}
-    {% if known and 'before_image' not in (known.values() | list)[0] %}
-        {% do run_query('alter table ' ~ dbt_cdc._state_relation('change_tables') ~ ' add columns ('
-            ~ dbt_cdc._untold_by().keys() | join(' string, ') ~ ' string)') %}
-    {% endif %}
+    {% do dbt_cdc._add_missing_columns('change_tables', (known.values() | list)[0]) if known %}
     {% for what, less in dbt_cdc._untold_by().items() %}
         {% set names = [] %}
         {% for name, instance in instances.items()

@@ -9,6 +9,18 @@
 {% endmacro %}
 
 
+{#- Columns that a table got since an older version has made it; `known`: those that it has. Of several threads one adds
+    them. -#}
+{% macro _add_missing_columns(table, known) %}
+    {% set columns = [] %}
+    {% for column in graph.nodes['model.dbt_cdc.' ~ table].columns.values() if column.name not in known %}
+        {% do columns.append(column.name ~ ' ' ~ column.data_type) %}
+    {% endfor %}
+    {% do run_query('begin declare exit handler for sqlexception begin end; alter table '
+        ~ dbt_cdc._state_relation(table) ~ ' add columns (' ~ columns | join(', ') ~ '); end') if columns %}
+{% endmacro %}
+
+
 {#- `values`: SQL by column. `unless`: a query that has a row where others are further. -#}
 {% macro _update_state(table, values, where, unless=none) %}
     {% set update = dbt_cdc._update_state_sql(table, values, where) %}

@@ -13,6 +13,7 @@ from typing import Any
 
 from capturing import instance_yaml
 from database import Answer, Rows, standing_in
+from furniture import state_tables
 from harness import DbtResult, Project
 from reference.capture import CaptureInstance
 from reference.change_tracking import TrackedTable
@@ -65,11 +66,17 @@ ASK = """
 """
 
 
+def columns_of(table: str) -> list[str]:
+    """The columns of a state table."""
+    return [column.split()[0] for column in state_tables()[table].split(", ")]
+
+
 def registered(instance: CaptureInstance, **other: Any) -> dict[str, Any]:
     """What the metadata tables hold of an instance, in one row; `other` differs."""
     columns = other.pop("columns", instance.columns)
     keys = other.pop("index_columns", instance.index_columns)
     return {
+        **dict.fromkeys(columns_of("change_tables")),
         "capture_instance": instance.capture_instance,
         "source_schema": instance.source_schema,
         "source_name": instance.source_name,
@@ -223,7 +230,7 @@ def answers() -> dict[str, Answer]:
         r"^with ddl as": last_ddl,
         r"schema_of_variant_agg": seen_in_images(),
         r"^describe extended \S*raw_log": described("lsn", "after_image"),
-        r"^describe extended \S*consumer_bookmarks": described("consumer", "relation"),
+        r"^describe extended \S*consumer_bookmarks": described(*columns_of("consumer_bookmarks")),
         r"select distinct name\s+from reread": [],
     }
 

@@ -45,13 +45,19 @@ def ids(capturing: Capture, table: str) -> list[int]:
     return sorted(row.id for row in capturing.sql(f"select id from {{schema}}.{table}"))
 
 
-def test_an_empty_run_takes_nothing(capturing: Capture) -> None:
-    """New consumers have no rows, others keep theirs; the next run gives them what they lack."""
-    writer, project = Writer(), capturing.project
-    project.write("models/feed.sql", FEED)
-    project.write("models/items.sql", REPLICA)
+def begun(capturing: Capture, **models: str) -> Writer:
+    """Consumers have taken the first row of items; the source goes on."""
+    writer = Writer()
+    for name, text in models.items():
+        capturing.project.write(f"models/{name}.sql", text)
     capturing.land(writer.insert("items", id=1, name="a"))
     capturing.run()
+    return writer
+
+
+def test_an_empty_run_takes_nothing(capturing: Capture) -> None:
+    """New consumers have no rows, others keep theirs; the next run gives them what they lack."""
+    writer, project = begun(capturing, feed=FEED, items=REPLICA), capturing.project
     capturing.land(writer.insert("items", id=2, name="b"))
     capturing.run("--select", "+lsn_time_mapping")
     capturing.sql("create table {schema}.dump using delta as select 9 as id, 'before' as name")
@@ -82,11 +88,7 @@ def test_an_empty_run_takes_nothing(capturing: Capture) -> None:
 def test_an_empty_run_makes_the_table_anew(capturing: Capture, how: str) -> None:
     """Nothing that the bookmarks tell is in it: the next run begins at the low end. A replica,
     which a full refresh may not fill, is left alone."""
-    writer, project = Writer(), capturing.project
-    project.write("models/feed.sql", FEED)
-    project.write("models/items.sql", REPLICA)
-    capturing.land(writer.insert("items", id=1, name="a"))
-    capturing.run()
+    writer = begun(capturing, feed=FEED, items=REPLICA)
     if how == "dropped":
         capturing.sql("drop table {schema}.items")
         capturing.sql("drop table {schema}.feed")
@@ -105,10 +107,7 @@ def test_an_empty_run_makes_the_table_anew(capturing: Capture, how: str) -> None
 @pytest.mark.parametrize("is_written", [False, True])
 def test_an_empty_run_behind_a_failed_one(capturing: Capture, is_written: bool) -> None:
     """Its write of no rows is not taken for the failed run's, nor does it hide that one."""
-    writer, project = Writer(), capturing.project
-    project.write("models/feed.sql", FEED)
-    capturing.land(writer.insert("items", id=1, name="a"))
-    capturing.run()
+    writer, project = begun(capturing, feed=FEED), capturing.project
     capturing.land(writer.insert("items", id=2, name="b"))
     if is_written:
         with dying_at(lambda sql: "insert into" in sql and ".feed" in sql):
@@ -126,10 +125,7 @@ def test_an_empty_run_behind_a_failed_one(capturing: Capture, is_written: bool) 
 @pytest.mark.more
 def test_a_loss_is_accepted_for_one_beginning(capturing: Capture) -> None:
     """Also where the consumer began anew and died before its bookmark told so."""
-    writer, project = Writer(), capturing.project
-    project.write("models/items.sql", REPLICA)
-    capturing.land(writer.insert("items", id=1, name="a"))
-    capturing.run()
+    writer, project = begun(capturing, items=REPLICA), capturing.project
     assert operation(capturing, "reset_consumer", consumer="items", dry_run=False).success
     with dying_at(lambda sql: "create or replace table" in sql and ".items" in sql):
         assert not project.dbt("run").success
@@ -255,10 +251,7 @@ def test_one_of_two_instances_has_ended(make_project: Callable[..., Project]) ->
 @pytest.mark.more
 def test_a_hand_over_before_the_old_instance_is_published(capturing: Capture) -> None:
     """What the old one has of the window is in no change table yet, and not asked for there."""
-    writer, project = Writer(), capturing.project
-    project.write("models/feed.sql", FEED)
-    capturing.land(writer.insert("items", id=1, name="a"))
-    capturing.run()
+    writer, project = begun(capturing, feed=FEED), capturing.project
     columns = (("id", "int"), ("title", "string"))
     shape = json.dumps([{"name": name, "type": data_type} for name, data_type in columns])
     capturing.land(writer.insert("items", id=2, name="b"))
@@ -309,10 +302,7 @@ def test_an_edit_is_refused_also_where_only_a_consumer_runs(capturing: Capture) 
 @pytest.mark.more
 def test_a_bookmark_is_that_of_one_table(capturing: Capture) -> None:
     """An alias that is edited and taken back, and a table that is dropped and made by hand."""
-    writer, project = Writer(), capturing.project
-    project.write("models/feed.sql", FEED)
-    capturing.land(writer.insert("items", id=1, name="a"))
-    capturing.run()
+    writer, project = begun(capturing, feed=FEED), capturing.project
     project.write("models/feed.sql", FEED.replace("append'", "append', alias='other'", 1))
     capturing.land(writer.insert("items", id=2, name="b"))
     capturing.run()
@@ -343,10 +333,7 @@ def test_a_bookmark_is_that_of_one_table(capturing: Capture) -> None:
 def test_a_beginning_where_nothing_is_left(capturing: Capture) -> None:
     """Behind a TRUNCATE, or with a late instance in a quiet log, the low end lies after the high
     end: who began there has missed nothing."""
-    writer, project = Writer(), capturing.project
-    project.write("models/items.sql", REPLICA)
-    capturing.land(writer.insert("items", id=1, name="a"))
-    capturing.run()
+    writer, project = begun(capturing, items=REPLICA), capturing.project
     capturing.land([writer.record("TRUNCATE", "items", tran_id=None)])
     truncated = writer.last
     assert "CDC 313" in project.dbt("run").messages["items"].message

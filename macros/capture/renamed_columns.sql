@@ -1,0 +1,92 @@
+{#- Columns that the source has renamed, in a log without DDL. -#}
+
+{#- Stops where images have a column that nobody captures, for the first time, and from there on lack one that an
+    instance captures and the image before had: the source has renamed it. Where there are none before, the instance
+    was made when it had nothing to compare its names with. -#}
+{% macro _check_names_of_window(window) %}
+    {% if var('cdc_report_new_columns', true) and dbt_cdc._capture_instances() and window.touched_tables %}
+        {% set first_ones = {} %}
+        {% for new in dbt_cdc._new_columns(window) | sort(attribute='first_lsn') if new.column_name %}
+            {% do first_ones.setdefault(new.source_schema ~ '.' ~ new.source_name, {}).setdefault(new.first_lsn, new) %}
+        {% endfor %}
+        {% for instance in dbt_cdc._capture_instances().values()
+            if instance.table in first_ones and instance.get('registered') and not instance.registered.end_lsn %}
+            {% set first_of_table = first_ones[instance.table].values() | list %}
+            {#- what is missing since one of them is missing since all later ones, if these have images that tell -#}
+            {% set since_last = {} if first_of_table | length == 1
+                else dbt_cdc._logged_since(instance, window, first_of_table[-1].first_lsn) %}
+            {% if not since_last.get('names') or since_last.missing %}
+                {% for new in first_of_table %}
+                    {% do dbt_cdc._check_names_since(instance, window, new) if not instance.registered.end_lsn %}
+                {% endfor %}
+            {% endif %}
+        {% endfor %}
+    {% endif %}
+{% endmacro %}
+
+
+{#- The names in the window's images from an LSN on, and which of the instance's they lack. -#}
+{% macro _logged_since(instance, window, lsn) %}
+    {% set names = dbt_cdc._logged_names([instance], dbt_cdc._records_of(
+        instance, window, "lsn between '" ~ lsn ~ "' and '" ~ window.to_lsn ~ "'")).get(instance.name) %}
+    {#- where only updates with partial images came, a later image decides -#}
+    {% do dbt_cdc._invocation_cache().setdefault('undecided', []).append(instance.table) if not names %}
+    {% set logged = dbt_cdc._logged_columns(instance.columns) | map(attribute='name') | list %}
+    {% do return({'names': names, 'missing': logged | reject('in', names) | list if names else []}) %}
+{% endmacro %}
+
+
+{% macro _records_of(instance, window, condition) %}
+    {% do return('(select * from ' ~ window.log ~ ' where '
+        ~ dbt_cdc._is_of_table(instance.source_schema, instance.source_name) ~ ' and ' ~ condition ~ ')') %}
+{% endmacro %}
+
+
+{% macro _check_names_since(instance, window, new) %}
+    {% set lsn = new.first_lsn %}
+    {% set since = dbt_cdc._logged_since(instance, window, lsn) %}
+    {% set names, missing = since.names, since.missing %}
+    {#- a transaction that is still open may have had it earlier -#}
+    {% set before = dbt_cdc._logged_names([instance], dbt_cdc._records_of(
+        instance, window, "lsn < '" ~ lsn ~ "' and not array_contains(json_object_keys(coalesce(after_image, "
+        ~ 'before_image)), ' ~ dbt_cdc._literal(new.column_name) ~ ')'
+    ), 1, is_latest=true).get(instance.name) if missing %}
+    {% set missing = missing | select('in', before) | list if before else missing %}
+    {% set others = [] %}
+    {% for other in dbt_cdc._instances_of([dbt_cdc._source_of(instance)])
+        if other.name | lower not in window.published and not dbt_cdc._unlogged(other, names or []) %}
+        {% do others.append(other.name) %}
+    {% endfor %}
+    {% if missing and others and instance.name | lower in window.published %}
+        {% set end_lsn = dbt_cdc._first_commit_with(new, window) %}
+        {% if end_lsn %}
+            {% do dbt_cdc._update_metadata('change_tables', instance, {'end_lsn': dbt_cdc._literal(end_lsn)}) %}
+            {% do instance.registered.update(end_lsn=end_lsn) %}
+            {% do dbt_cdc._log_line(
+                'no image of table ' ~ instance.table ~ ' has ' ~ missing | join(', ') ~ ' from ' ~ lsn ~ ' on: '
+                ~ instance.name ~ ' ends before that commit, and ' ~ others | join(', ') ~ ' goes on')  %}
+        {% else %}
+            {#- of transactions that have not ended: a later window has their commits -#}
+            {% do dbt_cdc._invocation_cache().setdefault('undecided', []).append(instance.table) %}
+        {% endif %}
+        {% do return(none) %}
+    {% endif %}
+    {% do dbt_cdc._raise_unlogged(
+        instance, missing, names, 'make a second instance with the names that the source has now (dbt run-operation '
+        ~ 'enable_table), or take this one out (disable_table) and capture the table anew'
+    ) if missing %}
+{% endmacro %}
+
+
+{#- The window's first commit whose images have a new column: as where DDL tells of a change that an instance cannot
+    follow, it lacks that transaction. -#}
+{% macro _first_commit_with(new, window) %}
+    {% do return(dbt_cdc._fetch(
+        'select min(committed.commit_lsn) as lsn from ' ~ dbt_cdc._transactions_of(window) ~ ' as committed '
+        ~ 'inner join ' ~ window.log ~ ' as log on log.tran_id = committed.tran_id '
+        ~ 'and log.lsn between committed.begin_lsn and committed.commit_lsn '
+        ~ "where committed.commit_lsn > '" ~ window.previous_lsn ~ "' and committed.window_to_lsn = '" ~ window.to_lsn
+        ~ "' and log.lsn >= '" ~ new.first_lsn ~ "' and " ~ dbt_cdc._is_of_table(new.source_schema, new.source_name)
+        ~ ' and array_contains(json_object_keys(log.after_image), ' ~ dbt_cdc._literal(new.column_name) ~ ')'
+    )[0].lsn) %}
+{% endmacro %}
