@@ -18,6 +18,7 @@ events as (
         context,
         {{ dbt_cdc._updated_columns(tracked) }} as updated_columns,
         {{ dbt_cdc._event_order() }} as place,
+        {{- '\n        xxhash64(value) as content,' if dbt_cdc._tells_rows(tracked) }}
         {{ values | join(', ') }}
     from typed
     where {{ dbt_cdc._indent(dbt_cdc._checked(tracked, 'row_operation <> 3'), 4) }}
@@ -27,8 +28,18 @@ net as (
     select
         commit_ts,
         {{ keys | join(',\n        ') }},
-        min_by(operation, place) <> 'I' as existed,
-        max_by(operation, place) = 'D' as is_deleted,
+        sum(case operation when 'I' then 1 when 'D' then -1 else 0 end) as more_rows,
+        case
+            -- where the first row that goes is not the one that came, keys pass over each other
+            when more_rows = 0 then min_by(operation, place) <> 'I' or max_by(operation, place) <> 'D'
+                {%- if dbt_cdc._tells_rows(tracked) %}
+                or not array_contains(
+                    array_append(collect_set(if(operation = 'U', content, null)), min_by(content, place)),
+                    min_by(content, if(operation = 'D', place, null))
+                )
+                {%- endif %}
+            else more_rows < 0
+        end as existed,
         bool_or(operation = 'I') as is_created,
         max_by(context, place) as context,
         bool_or(operation <> 'U' or updated_columns is null) as has_all_columns,
@@ -42,13 +53,20 @@ net as (
 select
     commit_ts as sys_change_version,
     if(is_created, commit_ts, null) as sys_change_creation_version,
-    case when is_deleted then 'D' when existed then 'U' else 'I' end as sys_change_operation,
+    case when existed then if(more_rows < 0, 'D', 'U') else if(more_rows > 0, 'I', 'D') end as sys_change_operation,
     existed as sys_change_existed,
     if(has_all_columns, null, updated_columns) as sys_change_columns,
     context as sys_change_context,
     {{ key | join(',\n    ') }}
 from net
 {%- endmacro %}
+
+
+{#- Whether images tell a row that went from those that came: not those that may lack columns. -#}
+{% macro _tells_rows(tracked) %}
+    {% do return(tracked.columns | length > tracked.index_columns | length and tracked.before_image != 'partial'
+        and tracked.lob_before_image != 'when_changed') %}
+{% endmacro %}
 
 
 {#- The steps up to `typed`: the rows of each record, with what does not fit. -#}

@@ -38,13 +38,30 @@ class TrackedTable:
 
 @dataclass(frozen=True)
 class Event:
-    """What a record does to a key: 'I', 'U' or 'D'. `column_ids` are an update's; None are all."""
+    """What a record does to a key: 'I', 'U' or 'D'. `column_ids` are an update's; None are all.
+    `row` is what comes to the key or leaves it."""
 
     version: int
     operation: str
     key: Key
     column_ids: tuple[int, ...] | None
     context: str | None
+    row: Key
+
+
+def existed(events: Sequence[Event]) -> bool:
+    """Whether a key had a row before all that one transaction did to it: in one statement rows
+    may come to a key before the one that was there leaves it."""
+    gain = rows_gained(events)
+    if gain or events[0].operation != "I" or events[-1].operation != "D":
+        return gain <= 0
+    left = [event.operation for event in events].index("D")
+    return events[left].row not in [event.row for event in events[:left]]
+
+
+def rows_gained(events: Iterable[Event]) -> int:
+    """Rows that came to a key less those that left it."""
+    return sum({"I": 1, "U": 0, "D": -1}[event.operation] for event in events)
 
 
 @dataclass(frozen=True)
@@ -104,12 +121,12 @@ class ChangeTracking:
                 continue
             command = -1 if record.command_id is None else record.command_id
             lsn = lsn_to_int(record.lsn)
-            for operation, key, ids in key_events(table, record):
+            for operation, key, ids, row in key_events(table, record):
                 # rows that swap their keys in one statement: deletes first
                 statement = lsn if record.command_id is None else 0
                 place = (command, statement, operation != "D", lsn)
                 context = getattr(record, "change_tracking_context", None)
-                found.append((place, Event(version, operation, key, ids, context)))
+                found.append((place, Event(version, operation, key, ids, context, row)))
         found.sort(key=lambda pair: pair[0])
         self.events.setdefault(table.table, []).extend(event for _, event in found)
 
@@ -124,8 +141,8 @@ class ChangeTracking:
         found = []
         for key, history in sorted(histories.items()):
             last, created = history[-1], [e.version for e in history if e.operation == "I"]
-            existed = history[0].operation != "I"
-            operation = "D" if last.operation == "D" else "U" if existed else "I"
+            was_there = existed([e for e in history if e.version == history[0].version])
+            operation = "D" if is_gone(history) else "U" if was_there else "I"
             ids: tuple[int, ...] | None = None
             updates = [event.column_ids for event in history if event.operation == "U"]
             is_listed = len(updates) == len(history) and None not in updates
@@ -143,7 +160,7 @@ class ChangeTracking:
         ]
         if not history:
             return None, None
-        if history[-1].operation == "D":
+        if is_gone(history):
             return None
         return history[-1].version, history[-1].context
 
@@ -166,6 +183,12 @@ class ChangeTracking:
         return self.invalid
 
 
+def is_gone(history: Sequence[Event]) -> bool:
+    """Whether a key has no row behind all that was done to it."""
+    last = [event for event in history if event.version == history[-1].version]
+    return existed(last) + rows_gained(last) <= 0
+
+
 def is_drop(record: LogRecord) -> bool:
     """Whether a record says that its table was dropped."""
     said = re.search(r"(?i)\bdrop\s+table\b", record.ddl_command or "drop table")
@@ -174,8 +197,8 @@ def is_drop(record: LogRecord) -> bool:
 
 def key_events(
     table: TrackedTable, record: LogRecord
-) -> list[tuple[str, Key, tuple[int, ...] | None]]:
-    """What a record does to keys: (operation, key, column ids)."""
+) -> list[tuple[str, Key, tuple[int, ...] | None, Key]]:
+    """What a record does to keys: (operation, key, column ids, row)."""
     before, after = (
         {
             name: read_value(image[name], data_type)
@@ -189,12 +212,13 @@ def key_events(
     )
     after = {**before, **after} if record.operation == "UPDATE" else after
     old, new = (tuple(image.get(name) for name in table.primary_key) for image in (before, after))
+    left, came = (tuple(map(image.get, dict(table.columns))) for image in (before, after))
     if record.operation == "INSERT":
-        return [("I", new, None)]
+        return [("I", new, None, came)]
     if record.operation == "DELETE":
-        return [("D", old, None)]
+        return [("D", old, None, left)]
     if old != new:
-        return [("D", old, None), ("I", new, None)]
+        return [("D", old, None, left), ("I", new, None, came)]
     others = {n for n, (name, _) in enumerate(table.columns, 1) if name not in table.primary_key}
     changed = {
         n
@@ -202,7 +226,7 @@ def key_events(
         if not same(before.get(name), after.get(name))
     }
     ids = None if others and changed == others else tuple(sorted(changed))
-    return [("U", new, ids)]
+    return [("U", new, ids, came)]
 
 
 def mask(column_ids: Iterable[int] | None) -> str | None:

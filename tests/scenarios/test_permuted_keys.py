@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
@@ -15,14 +16,17 @@ from harness import IS_ALL, Project
 from pyspark.sql import Row
 from reference.apply import State, apply_net, differences
 from reference.capture import capture
+from reference.change_tracking import ChangeTracking, TrackedTable
 from reference.log import int_to_lsn
 from reference.permuted import PLACES, PermutedLog, Rows, make_permuted_log
 from reference.query import NET_OPTIONS, NetRow, get_net_changes
+from tracking import Tracking, with_masks
 
 pytestmark = pytest.mark.slow
 
 TABLES, PARTS = 60, 5 if IS_ALL else 2
 SELECT = "select * from {{ dbt_cdc.new_changes('dbo_places') }}"
+TRACKED = TrackedTable("dbo", "places", PLACES.columns, ("id",))
 MODELS = {
     "now.sql": "{{ config(materialized='replica') }}" + SELECT,
     "then.sql": "{{ config(materialized='history') }}" + SELECT,
@@ -91,6 +95,40 @@ def test_net_changes_of_windows(followed: tuple[Capture, PermutedLog, str]) -> N
         before = max(state for state in log.states if state[0] < low)[1]
         after = max(state for state in log.states if state[0] <= high)[1]
         assert not differences(apply_net(as_state(before), nets), as_state(after))
+
+
+@pytest.fixture(scope="module")
+def tracked(make_project: Callable[..., Project]) -> tuple[Tracking, PermutedLog]:
+    """Rows that differ by their values."""
+    values = [f"row {number}" for number in range(9999)]
+    log = make_permuted_log(12, TABLES, 8, is_empty=True, values=values)
+    target = Tracking(make_project, [TRACKED])
+    target.land(log.records)
+    target.run()
+    return target, log
+
+
+def test_a_client_of_change_tracking_knows_the_keys(
+    tracked: tuple[Tracking, PermutedLog],
+) -> None:
+    target, log = tracked
+    reference = ChangeTracking([TRACKED])
+    reference.follow(log.records)
+    known: set[int] = set()
+    last = 0
+    rng = random.Random(5)
+    found = target.sql("select * from {schema}.change_tracking_dbo_places")
+    for commit in reference.commits:
+        of_version = [row for row in found if row.sys_change_version == commit.version]
+        gone = {row.id for row in of_version if row.sys_change_operation == "D"}
+        here = {row.id for row in of_version if row.sys_change_operation != "D"}
+        known = known - gone | here
+        (state,) = (state for lsn, state in log.states if lsn == commit.lsn)
+        assert known == state.keys(), commit
+        if rng.random() < 0.02:
+            asked = target.changes_of(TRACKED, last)
+            assert asked == with_masks(reference.changes(TRACKED, last))
+            last = commit.version
 
 
 def as_state(content: Rows) -> State:
