@@ -22,13 +22,27 @@ try_cast(concat({{ dbt_cdc._unscaled(dbt_cdc._unscaled_text(encoding, read), enc
 {#- A time that comes as a number; NULL where it comes as a text. An infinity in nanoseconds is one in microseconds. -#}
 {% macro _time_of_number(encoding, read) -%}
     {%- set number = 'try_cast(' ~ read ~ ' as bigint)' -%}
+    {%- set is_infinity = read ~ " in ('9223372036854775807', '-9223372036854775808')" -%}
+    {%- set micros = number ~ ' div 1000 - if(' ~ number ~ ' % 1000 < 0, 1, 0)' -%}
     {{ {
         none: 'date_from_unix_date(try_cast(' ~ read ~ ' as int))',
         'ms': 'timestamp_micros(try_multiply(' ~ number ~ ', 1000))',
         'us': 'timestamp_micros(' ~ number ~ ')',
-        'ns': 'timestamp_micros(if(' ~ read ~ " in ('9223372036854775807', '-9223372036854775808'), " ~ number ~ ', '
-            ~ number ~ ' div 1000 - if(' ~ number ~ ' % 1000 < 0, 1, 0)))',
+        'ns': 'timestamp_micros(if(' ~ is_infinity ~ ', ' ~ number ~ ', ' ~ micros ~ '))',
+        '100ns': 'timestamp_micros(case when ' ~ is_infinity ~ ' then ' ~ number ~ '\n    when ' ~ number
+            ~ ' % 100 = 0 then ' ~ micros ~ '\n    else ' ~ dbt_cdc._micros_of_wrapped(number) ~ ' end)',
     }[encoding.unit or none] }}
+{%- endmacro %}
+
+
+{#- Microseconds of a time in steps of 100 nanoseconds that a number of 64 bits does not reach, as of SQL Server's
+    9999-12-31. The connector wraps it (https://github.com/debezium/dbz/issues/2075). As 2^64 leaves 16 by 100, the last
+    digits tell how often it went round; NULL where no year from 1 to 9999 has them. -#}
+{% macro _micros_of_wrapped(number) -%}
+    {%- set rounds = '(pmod(6 * (pmod(' ~ number ~ ', 100) div 4) + 10, 25) - 10)' -%}
+if({{ number }} % 4 = 0 and {{ rounds }} between -3 and 14,
+        cast(floor((cast({{ number }} as decimal(20, 0)) + {{ rounds }} * 18446744073709551616)
+            / 1000) as bigint), null)
 {%- endmacro %}
 
 

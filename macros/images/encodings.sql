@@ -42,6 +42,9 @@
         'bytea': 'binary(hex)',
     }.get(name, given) %}
     {% set encoding = dbt_cdc._encoding(source_type, column.name) if source_type else {'name': none} %}
+    {#- no connector that an adapter reads tells finer steps -#}
+    {% do encoding.update(unit='100ns') if encoding.unit == 'ns'
+        and (name == 'io.debezium.time.NanoTimestamp' or dbt_cdc._adapter_types() is not none) %}
     {% set is_binary = dbt_cdc._type_family(column.data_type) == 'binary' or encoding.name == 'binary' %}
     {#- A number in an integer column stays one, also where the source means a time by it. -#}
     {% if encoding.name == 'base64'

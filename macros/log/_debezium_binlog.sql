@@ -109,7 +109,11 @@ numbered as (
             min(row_kind) over same_event <> max(row_kind) over same_event
             or min(source_table) over same_event <> max(source_table) over same_event, false
         )
-        or min(content) over same_number <> max(content) over same_number as is_unclear
+        or min(content) over same_number <> max(content) over same_number as is_unclear,
+        coalesce(total_order, 1) = 1 or max(number) over (
+            partition by xid, number - total_order order by number range between 1 preceding and 1 preceding
+        ) is not null as follows_on,
+        number = max(number) over (partition by xid) as is_last
     from (
         select
             *,
@@ -169,6 +173,8 @@ spans as (
         events,
         ddl_events,
         has_end,
+        has_no_hole,
+        last_order,
         max(first_wal) over () > last_wal as is_before_another
     from (
         select
@@ -180,7 +186,10 @@ spans as (
             max(position) as last_position,
             max(number) as events,
             count(distinct if(kind = 'ddl', number, null)) as ddl_events,
-            bool_or(has_metadata and kind in ('c', 'u', 'd')) as has_end
+            bool_or(has_metadata and kind in ('c', 'u', 'd')) as has_end,
+            -- a connector that restarted counts from 1 again, and its END those since then: each event follows another
+            count(distinct if(follows_on, number, null)) = max(number) as has_no_hole,
+            min(if(is_last, total_order, null)) as last_order
         from numbered
         group by xid
     )
@@ -252,7 +261,13 @@ events as (
             {{- ' known_commit - 1,' if batch.has_old_events }} 0
         ) as wal,
         if(marked_kind = 'END', {{ dbt_cdc._debezium_last_slot() }}, 0) as slot,
-        greatest(event_count + coalesce(ddl_events, 0), events) as event_count,
+        case
+            when not has_end or kind = 'BEGIN' or event_count = 0 or ddl_events > 0 or has_no_hole and bool_or(
+                kind = 'END' and event_count = last_order
+            ) over (partition by landed_events.xid)
+                then greatest(event_count + coalesce(ddl_events, 0), events)
+            else greatest(event_count, events + 1)
+        end as event_count,
         if(kind = 'BEGIN', first_time, record_time) as record_time,
         {{ dbt_cdc._debezium_binlog_rest(batch) }}
     from landed_events

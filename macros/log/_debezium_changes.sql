@@ -41,7 +41,7 @@ known_and_new_events as (
         {%- for name in ['event_count', 'record_time', 'source_schema', 'source_name'] %}
         null as {{ name }},
         {%- endfor %}
-        {%- for name in ['has_key', 'has_old_key', 'has_new_key'] %}
+        {%- for name in ['has_key'] + dbt_cdc._debezium_link_columns(batch) %}
         false as {{ name }},
         {%- endfor %}
         {%- for name in ['before', 'after', 'encodings', 'snapshot_mark', 'snapshot_row']
@@ -61,8 +61,10 @@ known_and_new_events as (
 
 {#- CTE `changes`: each event of an emitted transaction once, as delivery is at least once. If the connector restarted
     inside the transaction, it numbered the events from 1 again: their order is that of their WAL positions. A key
-    change comes as a delete and a create, linked by headers: `is_new_half` and `is_old_half`. -#}
+    change comes as a delete and a create, `is_old_half` and `is_new_half`, which PostgreSQL logs as one record, and
+    which headers link in a binary log. -#}
 {% macro _debezium_changes(batch) -%}
+{%- set is_binlog = dbt_cdc._debezium_reads_binlog(batch) -%}
 copies as (
     select /*+ broadcast(emitted_transactions) */
         events.*,
@@ -87,30 +89,43 @@ copies as (
 changes as (
     select
         *,
-        lag(before) over in_order as deleted_image,
-        coalesce(lag(slot) over in_order, 0) as previous_slot,
-        -- where the count goes on, it tells whether equal rows were one that was sent twice
-        may_be_two and coalesce(lead(slot) over in_order = 1, false) as is_ambiguous,
-        coalesce(
-            kind = 'c' and has_old_key
-            and lag(struct(kind, has_new_key, wal, source_schema, source_name, slot)) over in_order
-            = struct('d', true, wal, source_schema, source_name, slot - 1),
-            false
-        ) as is_new_half,
-        coalesce(
-            kind = 'd' and has_new_key
-            and lead(struct(kind, has_old_key, wal, source_schema, source_name, slot - 1)) over in_order
-            = struct('c', true, wal, source_schema, source_name, slot),
-            false
-        ) as is_old_half,
-        case when kind = 'r' or is_restarted then row_number() over in_order else slot end as ordinal,
         {{ dbt_cdc._debezium_summary() | indent(8) }}
         count_if(kind <> 'm'{{ ' and position is not null' if batch.has_untold }}) over in_order as events
-    from copies
-    where copy_number = 1
+    from (
+        select
+            *,
+            lag(before) over in_order as deleted_image,
+            coalesce(lag(slot) over in_order, 0) as previous_slot,
+            -- where the count goes on, it tells whether equal rows were one that was sent twice
+            may_be_two and coalesce(lead(slot) over in_order = 1, false) as is_ambiguous,
+            coalesce(
+                kind = 'c'{{ ' and has_old_key' if is_binlog }}
+                and lag(struct(kind, {{ 'has_new_key, ' if is_binlog }}wal, source_schema, source_name, slot))
+                over in_order
+                = struct('d', {{ 'true, ' if is_binlog }}wal, source_schema, source_name, slot - 1),
+                false
+            ) as is_new_half,
+            coalesce(
+                kind = 'd'{{ ' and has_new_key' if is_binlog }}
+                and lead(struct(kind, {{ 'has_old_key, ' if is_binlog }}wal, source_schema, source_name, slot - 1))
+                over in_order
+                = struct('c', {{ 'true, ' if is_binlog }}wal, source_schema, source_name, slot),
+                false
+            ) as is_old_half,
+            case when kind = 'r' or is_restarted then row_number() over in_order else slot end as ordinal
+        from copies
+        where copy_number = 1
+        window in_order as (partition by xid, commit_number order by if(is_restarted, wal, 0), slot)
+    )
     window in_order as (partition by xid, commit_number order by if(is_restarted, wal, 0), slot)
 )
 {%- endmacro %}
+
+
+{#- What tells the halves of a key change: the headers that link them, or that a created row lacks values. -#}
+{% macro _debezium_link_columns(batch) %}
+    {% do return(['has_old_key', 'has_new_key'] if dbt_cdc._debezium_reads_binlog(batch) else ['lacks_values']) %}
+{% endmacro %}
 
 
 {#- What the COMMIT tells of the transaction's changes; its row is the last. A snapshot's is that of the last row. -#}
@@ -122,7 +137,7 @@ collect_set(case when kind in ('c', 'u', 'd', 'r', 't', 'ddl') then named_struct
     'slot', if(kind in ('t', 'ddl'), slot, null), 'record_time', if(kind in ('t', 'ddl'), record_time, null)
 ) end) over in_order as touched,
 count_if(kind in ('c', 'u', 'd', 'r', 't', 'ddl')) over in_order
-- count_if(kind = 'c' and has_old_key) over in_order as logged_changes,
+- count_if(is_new_half) over in_order as logged_changes,
 {%- endmacro %}
 
 
@@ -142,6 +157,17 @@ end
     "concat('transaction ', xid, ':', commit_number)",
     "concat('events number ', slot, ' and ', slot + 1, ' are equal rows of ', source_schema, '.', source_name, "
     ~ "', which has no key; the connector restarted behind them, and may have sent one row twice')",
+    dbt_cdc._debezium_give_up_advice()
+) }}
+{%- endmacro %}
+
+
+{#- A row has all its values when it is inserted: what lacks some is half of a changed key. -#}
+{% macro _debezium_raise_lacks_values() -%}
+{{ dbt_cdc._raise_bad_record(
+    "concat('transaction ', xid, ':', commit_number)",
+    "concat('event number ', slot, ' creates a row of ', source_schema, '.', source_name, ' without a large value that "
+    ~ "the source has (position ', position, '): it is half of a changed key, and the delete before it is missing')",
     dbt_cdc._debezium_give_up_advice()
 ) }}
 {%- endmacro %}

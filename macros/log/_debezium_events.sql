@@ -76,8 +76,13 @@ envelopes as (
         coalesce(source.schema, source.db) as source_schema,
         source.table as source_name,
         coalesce(key, 'null') <> 'null' as has_key,
+        {%- if is_binlog %}
         coalesce(contains(headers, '"__debezium.oldkey"'), false) as has_old_key,
         coalesce(contains(headers, '"__debezium.newkey"'), false) as has_new_key,
+        {%- elif not is_sqlserver %}
+        coalesce(op = 'c' and has_unavailable and {{ dbt_cdc._debezium_image('after') | indent(8) }} <> after, false)
+            as lacks_values,
+        {%- endif %}
         {{ dbt_cdc._debezium_image('known_before') | indent(8) }} as before,
         {{ dbt_cdc._debezium_image('after') | indent(8) }} as after,
         {{ dbt_cdc._debezium_encodings() | indent(8) }} as encodings,

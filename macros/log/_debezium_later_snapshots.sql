@@ -133,7 +133,8 @@ later_tables as (
 
 {#- CTE `differences`: what makes each known table by the log at a later snapshot's LSN that snapshot: (commit_number,
     operation, source_schema, source_name, before, after, encodings, position). Rows are told apart by the message key;
-    without one they are counted. A column that the log's image lacks is no difference. -#}
+    without one they are counted. A column that an image lacks is no difference, as it may not have been logged; one
+    that no image of a row has since its INSERT was not there. -#}
 {% macro _debezium_differences() -%}
 -- each record takes its before image away and brings its after image; without a key a row is its image
 steps as (
@@ -147,6 +148,7 @@ steps as (
             later_tables.*,
             lsn,
             encodings,
+            operation,
             position > first_position as is_beside,
             step.*,
             from_json(step.image_text, 'map<string,string>') as image,
@@ -177,6 +179,7 @@ by_the_log as (
         row_key,
         max_by(image_text, case when rows > 0 then lsn end) as image_text,
         max_by(image, case when rows > 0 then lsn end) as image,
+        if(bool_or(operation = 'INSERT'), flatten(collect_set(map_keys(image))), null) as logged_names,
         max_by(encodings, lsn) as logged_encodings,
         sum(rows) - least(min(rows_since), 0) as logged_count,
         coalesce(sum(case when is_beside then rows end), 0) as beside_count,
@@ -217,7 +220,10 @@ compared as (
             0, coalesce(snapshot_count, 0) - coalesce(logged_count, 0)
         ) as more,
         logged_count = 1 and snapshot_count = 1 and exists(
-            map_keys(image), name -> not image[name] <=> snapshot_image[name]
+            concat(
+                map_keys(image),
+                array_except(map_keys(snapshot_image), coalesce(logged_names, map_keys(snapshot_image)))
+            ), name -> not image[name] <=> snapshot_image[name]
         ) as is_other
     from by_the_log
     full outer join by_the_snapshot using (commit_number, source_schema, source_name, row_key)

@@ -15,6 +15,10 @@ operations as (
                     if(ordinal = 1, array('BEGIN'), array()), array('INSERT'), if(is_last, array('COMMIT'), array())
                 )
             when kind = 'r' then array('INSERT')
+            {%- if not dbt_cdc._debezium_reads_binlog(batch) %}
+            when kind = 'c' and lacks_values and not is_new_half
+                then array({{ dbt_cdc._debezium_raise_lacks_values() | indent(16) }})
+            {%- endif %}
             when kind = 'c' then array(if(is_new_half, 'UPDATE', 'INSERT'))
             when kind = 'u' then array('UPDATE')
             when kind = 'd' and not is_old_half then array('DELETE')

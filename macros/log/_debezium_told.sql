@@ -14,7 +14,7 @@ coalesce(op in ('c', 'u', 'd', 't', 'm') and transaction.total_order is null and
     message.key.columns need not be unique: equal rows that were sent together are several. -#}
 {% macro _debezium_told(batch) -%}
 {%- set names = ['position', 'kind', 'xid', 'wal', 'slot', 'event_count', 'record_time', 'source_schema', 'source_name',
-    'has_key', 'has_old_key', 'has_new_key', 'before', 'after', 'encodings', 'snapshot_mark', 'snapshot_row']
+    'has_key', 'lacks_values', 'before', 'after', 'encodings', 'snapshot_mark', 'snapshot_row']
     + (['snapshot_key'] if batch.has_later_rows else []) + ['content'] -%}
 runs as (
     select
@@ -123,7 +123,7 @@ events as (
         {{ {
             'kind': "'END'", 'xid': 'xid', 'slot': dbt_cdc._debezium_last_slot(), 'event_count': 'events',
             'wal': 'if(place < ' ~ batch.last_place ~ ', greatest(last_wal, place) + 1, next_place)',
-            'has_key': 'false', 'has_old_key': 'false', 'has_new_key': 'false',
+            'has_key': 'false', 'lacks_values': 'false',
         }.get(name, 'null') }} as {{ name }},
         {%- endfor %}
         last_position as ended_at

@@ -69,8 +69,6 @@ class _Change:
     before: Image | None
     after: Image | None
     order: int = 0
-    old_key: bool = False
-    new_key: bool = False
 
 
 @dataclass
@@ -192,14 +190,14 @@ def _emit(transaction: _Transaction, previous: int) -> list[LogRecord]:
 
 
 def _join_key_changes(changes: list[_Change]) -> list[_Change]:
-    """A delete that names its new key and the create that follows are one UPDATE."""
+    """A delete and the create behind it are one UPDATE where they are of one record of the source
+    log."""
     joined: list[_Change] = []
     for change in changes:
         last = joined[-1] if joined else None
         if (
             last
             and (last.operation, change.operation) == ("DELETE", "INSERT")
-            and (last.new_key and change.old_key)
             and (last.schema, last.name, last.lsn, last.order + 1)
             == (change.schema, change.name, change.lsn, change.order)
         ):
@@ -251,7 +249,7 @@ def _decode(
     before_images: Mapping[str, str],
     raw: bool,
 ) -> _Change:
-    source, headers = payload["source"], parse_json(event.headers or "{}") or {}
+    source = payload["source"]
     schema, name = source.get("schema", ""), source.get("table", "")
     table = f"{schema}.{name}"
 
@@ -276,8 +274,6 @@ def _decode(
         _from_micros(int(source["ts_us"])),
         before,
         after,
-        old_key="__debezium.oldkey" in headers,
-        new_key="__debezium.newkey" in headers,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import yaml
@@ -57,9 +58,15 @@ def test_files_tests_and_reasons_exist() -> None:
             assert anchor in anchors(page), (statement, anchor)
 
 
+@cache
+def parsed(file: Path) -> ast.Module:
+    """The module of a file."""
+    return ast.parse(file.read_text(encoding="utf-8"))
+
+
 def marks_of(file: Path, test: str) -> str:
     """The marks of a test and of its module."""
-    module = ast.parse(file.read_text(encoding="utf-8"))
+    module = parsed(file)
     marks = [
         node.value
         for node in module.body

@@ -180,6 +180,27 @@ def test_an_end_waits_for_its_events_and_comes_again_alone(shop: Shop) -> None:
     assert not shop.project.sql("select * from {schema}.waiting_transactions")
 
 
+@pytest.mark.parametrize("unacknowledged", [0, 2])
+@pytest.mark.parametrize("missing", [[-2, -3], [-3]])
+def test_an_end_behind_a_restart_waits(shop: Shop, unacknowledged: int, missing: list[int]) -> None:
+    """It counts the events since then; fewer have landed than before it."""
+    database, connector = begin(shop, *range(1, 7))
+    database.commit(updates(*range(1, 7)))
+    connector.stream(events=5)  # BEGIN and four changes
+    connector.restart(unacknowledged)
+    database.commit(updates(1, old="new", new="newer"))
+    connector.stream()
+    ended = next(n for n, e in enumerate(connector.sent) if '"END"' in (e.value or ""))
+    late = [connector.sent[ended + 1 + place] for place in missing]
+    assert shop.run([event for event in connector.sent if event not in late]).success
+    (waiting, *_) = shop.project.sql("select * from {schema}.waiting_transactions")
+    assert waiting.reason, waiting
+    assert {record.tran_id for record in shop.project.table("log").collect()} == {"snapshot"}
+    assert shop.run(late).success
+    assert shop.has(database)
+    assert shop.is_balanced()
+
+
 @pytest.mark.parametrize("metadata", [True, False])
 def test_copies_of_a_part_of_a_transaction(shop: Shop, metadata: bool) -> None:
     database, connector = begin(shop, *range(1, 7), metadata=metadata)

@@ -192,6 +192,7 @@ def test_a_rename_beside_a_new_column(make_project: Callable[..., Project]) -> N
     assert "CDC 22930: capture instance 'dbo_docs' captures columns that no image" in message
 
 
+@pytest.mark.more
 def test_a_rename_that_is_first_seen_in_an_open_transaction(
     make_project: Callable[..., Project],
 ) -> None:

@@ -168,6 +168,7 @@ def test_equal_rows_of_a_snapshot(shop):
         assert shop.has(database)
 
 
+@pytest.mark.more
 def test_a_snapshot_that_begins_again_at_one_place(shop):
     """Nothing was committed in between: only the times of sending tell the attempts apart."""
     database, connector = shop.begin(1, 2, 3)
@@ -448,6 +449,7 @@ def test_events_of_another_database(shop):
         assert f"it comes from {prefix}.{name}, and the log is of pg.d" in result.output
 
 
+@pytest.mark.more
 def test_the_topic_of_transactions_does_not_land(shop):
     database, connector = shop.begin(1, 2)
     connector.snapshot()
@@ -548,6 +550,31 @@ def test_a_later_snapshot_with_other_rows(shop, choice):
     if choice == "take":
         assert shop.run([], "--full-refresh", *chosen).success
         assert shop.has(database) and shop.is_balanced()
+
+
+@pytest.mark.more
+def test_a_later_snapshot_of_a_new_column(shop):
+    """As of `alter table t add column c int default 5`, which sends no event."""
+    database, connector = shop.begin(1, 2)
+    connector.snapshot()
+    database.commit(("insert", "t", row(3, "new")))
+    connector.stream()
+    assert shop.run(connector.sent).success
+    start = len(connector.sent)
+    connector.snapshot()
+    database.commit(updates(3, old="new", new="newer"))
+    connector.stream()
+    filled = [
+        replace(event, value=event.value.replace('"after": {', '"after": {"c": 5, '))
+        if event.value and '"op": "r"' in event.value and event.topic.endswith(".t")
+        else event
+        for event in connector.sent[start:]
+    ]
+    result = shop.run(filled)
+    assert "other rows than the tables by the log: public.t (3 other in the log)" in result.output
+    assert shop.run([], "--vars", "{cdc_later_snapshots: take}").success
+    log = shop.project.table("log").where("operation = 'UPDATE' and tran_id = 'snapshot'").collect()
+    assert [json.loads(record.after_image)["c"] for record in log] == [5, 5, 5]
 
 
 @pytest.mark.more

@@ -162,7 +162,8 @@ TOMBSTONE = Event(0, "pg.public.t", '{"k": 1}', None)
 
 
 def key_change(xid: str, order: int, wal: int) -> list[Event]:
-    """Delete, tombstone, create; the large value `v` did not change and was not logged."""
+    """Delete, tombstone, create; the large value `v` did not change and was not logged. Headers say
+    so, where they have landed."""
     old, new = {"k": 1, "v": "large", "w": None}, {"k": 2, "v": UNAVAILABLE, "w": True}
     return [
         change("d", xid, order, wal, before=old, headers='{"__debezium.newkey": {"k": 2}}'),
@@ -182,11 +183,11 @@ def hostile() -> list[Event]:
         snapshot_row(1, 70000, "first"), snapshot_row(2, 70000),  # an attempt that was given up
         snapshot_row(1, 71000, "first"), snapshot_row(3, 71000), snapshot_row(4, 71000, "last"),
         status("BEGIN", "7", 80000),
-        change("c", "7", 1, 80000, after={"k": 1, "v": "a", "w": UNAVAILABLE}),
+        change("c", "7", 1, 80000, after={"k": 1, "v": "a"}),
         change("t", "7", 2, 80008),
         change("m", "7", 3, 80016),
         *key_change("7", 4, 80024),
-        change("c", "7", 6, 80024, after={"k": 9, "v": UNAVAILABLE.encode().hex(), "w": encoded}),
+        change("u", "7", 6, 80032, after={"k": 9, "v": UNAVAILABLE.encode().hex(), "w": encoded}),
         status("END", "7", 80800, 6),
         status("BEGIN", "8", 80900), status("END", "8", 80904, 0),  # empty
         change("u", "9", 1, 80040, before={"k": 1}, after={"k": 1, "n": None, "d": None}),
@@ -225,7 +226,7 @@ def test_transactions_of_a_hostile_log(read, hostile):
         ("7", "INSERT", (65536, 2)),
         ("7", "TRUNCATE", (65536, 3)),
         ("7", "UPDATE", (65536, 6)),
-        ("7", "INSERT", (65536, 7)),
+        ("7", "UPDATE", (65536, 7)),
         ("7", "COMMIT", (80800, 0)),
         ("8", "BEGIN", (80800, 1)),
         ("8", "COMMIT", (80904, 0)),
@@ -245,6 +246,19 @@ def test_transactions_of_a_hostile_log(read, hostile):
     assert json.loads(moved[7]) == {"k": 2, "w": True}  # v: unchanged
     at = {row[2]: row[3] for row in log if row[1] == "9"}
     assert at["COMMIT"] == at["BEGIN"] == datetime(1970, 1, 1, 0, 0, 9, 9)
+
+
+@pytest.mark.more
+def test_a_key_change_without_headers(read, hostile):
+    """PostgreSQL logs it as one record. A row that is inserted has all its values."""
+    without = [replace(event, headers=None) for event in hostile]
+    assert read(without) == expected(hostile) == expected(without)
+    half = [
+        change("c", "7", 1, 80024, after={"k": 2, "v": UNAVAILABLE}),
+        status("END", "7", 80800, 1),
+    ]
+    with pytest.raises(Exception, match=r"event number 1 creates a row of public\.t without a"):
+        read(arrive(half))
 
 
 def test_repeated_and_reordered_events_change_nothing(read, hostile):
@@ -298,10 +312,10 @@ def test_events_are_shuffled_once(project, spark, land):
         project.ok("compile", "--select", "log_batches")
         path = project.folder / f"target/compiled/{project.name}/models/log_batches.sql"
         plan = spark.sql(f"explain {path.read_text(encoding='utf-8')}").collect()[0][0]
-        shuffles.append(re.findall("REPARTITION_BY_COL|REBALANCE|Reused", plan))
+        made = [line for line in plan.splitlines() if "Reused" not in line]
+        shuffles.append(re.findall("REPARTITION_BY_COL|REBALANCE", "\n".join(made)))
         project.ok("run", "--select", "log_batches")
-    once = ["REPARTITION_BY_COL", "Reused", "REPARTITION_BY_COL"]
-    assert shuffles == [once, once]
+    assert shuffles == [["REPARTITION_BY_COL"], ["REPARTITION_BY_COL"]]
     assert project.table("log_batches").count() == 6
 
 
@@ -460,7 +474,7 @@ def test_what_was_not_logged_is_left_out(read, model, text, uuid):
             kept.append({n: other for n, other in image.items() if n not in names})
     plain = {'k"': f'"{text}"', "l": [text, "x"], "m": f"{text}!", "n": [*octets[1:]]}
     rows, kept = [*rows, plain], [*kept, plain]
-    events = [change("c", "7", n, 80000 + n, after=row) for n, row in enumerate(rows, start=1)]
+    events = [change("u", "7", n, 80000 + n, after=row) for n, row in enumerate(rows, start=1)]
     log = read(arrive([*events, status("END", "7", 90000, len(events))]), model)
     assert [json.loads(row[7]) for row in log if row[7]] == kept
 
@@ -478,7 +492,10 @@ CONNECT = "org.apache.kafka.connect.data"
 BY_SCHEMA = {
     "p": ("date", field("p", "int32", "io.debezium.time.Date"), -354285),
     "q": ("timestamp", field("q", "int64", "io.debezium.time.Timestamp"), -1),
-    "r": ("timestamp", field("r", "int64", "io.debezium.time.NanoTimestamp"), -1),
+    "r": ("timestamp", field("r", "int64", "io.debezium.time.NanoTimestamp"), -100),
+    # SQL Server's last day and its third one, which 64 bits do not reach
+    "w": ("timestamp", field("w", "int64", "io.debezium.time.NanoTimestamp"), -4852116231933722724),
+    "x": ("timestamp", field("x", "int64", "io.debezium.time.NanoTimestamp"), -6795191778871345152),
     "s": ("timestamp", field("s", "int64", f"{CONNECT}.Timestamp"), 1795252512226),
     "i": ("timestamp", field("i", "string", "io.debezium.time.IsoTimestamp"),
         "2008-08-07T14:11:06Z"),
@@ -542,6 +559,8 @@ def test_values_by_schema(make_project, spark):
         "p": date(1000, 1, 1),
         "q": datetime(1969, 12, 31, 23, 59, 59, 999000),
         "r": datetime(1969, 12, 31, 23, 59, 59, 999999),
+        "w": datetime(9999, 12, 31, 23, 59, 59, 999999),
+        "x": datetime(1, 1, 3),
         "s": datetime(2026, 11, 21, 9, 15, 12, 226000),
         "i": datetime(2008, 8, 7, 14, 11, 6),
         "v": Decimal("-0.001"),

@@ -296,6 +296,43 @@ def test_rows_of_the_snapshot_among_changes(shop: Shop) -> None:
     assert shop.is_balanced()
 
 
+@pytest.mark.parametrize("what", ["insert", "update", "before"])
+def test_what_the_snapshot_holds_is_not_captured_again(shop: Shop, what: str) -> None:
+    """Its LSN is what the capture job had scanned, and its rows were read from the tables."""
+    database, connector = begin(shop, 1)
+    start = len(connector.sent)
+    changes = {
+        "insert": [("insert", "t", row(2, "seen"))],
+        "update": [updates(1, new="seen")],
+        "before": [updates(1, new="seen")],
+    }
+    first = database.commit(*changes[what])
+    second = database.commit(("insert", "t", row(3, "not seen")))
+    connector.stream()
+    rows = connector.sent[:start]
+    at = next(n for n, event in enumerate(rows) if '"first"' in (event.value or ""))
+    seen = replace(rows[at], value=(rows[at].value or "").replace('"first"', '"seen"'))
+    if what == "insert":
+        new = json.loads(rows[at].value or "")
+        new["after"], new["source"]["snapshot"] = row(2, "seen"), "true"
+        rows.insert(at + 1, replace(rows[at], key='{"id": 2}', value=json.dumps(new)))
+    else:
+        rows[at] = seen
+    if what == "before":  # a snapshot behind a transaction that was streamed: LSNs tell it
+        lsn = f"00000027:{first.end:08x}:0001"
+        rows = [with_source(e, commit_lsn=lsn) if '"op"' in (e.value or "") else e for e in rows]
+    streamed = connector.sent[start:]
+    shop.start()
+    result = shop.run(rows + streamed if what != "before" else streamed + rows)
+    lsns = [f"0x00000027{done.end:08X}0001" for done in (first, second)]
+    assert "CDC 22859" in result.output
+    assert f"streamed, too: {lsns[0]}" in result.output
+    assert lsns[1] not in result.output
+    go_on = json.dumps({"cdc_give_up_transactions": [lsns[0]]})
+    assert shop.project.dbt("run", "--select", "log", "--vars", go_on).success
+    assert shop.has(database)
+
+
 @pytest.mark.more
 def test_another_database_is_refused(shop: Shop) -> None:
     database, connector = begin(shop, 1)

@@ -189,6 +189,7 @@ def test_a_field_that_is_missing_is_named(shop: Shop, field: str) -> None:
     assert "transforms.unwrap.add.fields=op," in result.output
 
 
+@pytest.mark.more
 def test_tables_of_two_databases_in_one_topic(
     make_project: Callable[..., Project], spark: Any
 ) -> None:

@@ -1,0 +1,79 @@
+{#- Whether the log begins with a snapshot that holds what was streamed as well. Its LSN is that of SQL Server's capture
+    job, seconds behind the tables that the connector reads (https://github.com/apache/flink-cdc/issues/2853). -#}
+{% macro _debezium_sqlserver_check_beginning(events, batch, before_images) %}
+    {% set found = dbt_cdc._fetch(dbt_cdc._debezium_sqlserver_seen(
+        events, dict(batch, position=none, last_lsn=none, goes_on=false), before_images))[0] %}
+    {% set seen = fromjson(found.transactions or '[]') %}
+    {% do dbt_cdc.raise_cdc_error(
+        22859, 'the snapshot that the log begins with holds transactions that were streamed, too: '
+        ~ seen[:20] | join(', ') ~ (' and ' ~ (seen | length - 20) ~ ' more' if seen | length > 20)
+        ~ ('; it has a row of topic ' ~ found.topic ~ ' and key ' ~ found.key ~ ' as of ' ~ found.last_lsn
+            if found.last_lsn else ', as their LSNs are at or below its own'),
+        'nothing of this batch is in the log; if the snapshot was read with snapshot.isolation.mode=snapshot, it holds '
+        ~ 'them whole: go on without them, vars: {cdc_give_up_transactions: [' ~ seen[:200] | join(', ') ~ ']}; '
+        ~ 'else take a new snapshot in this mode, and begin the log with it'
+    ) if seen %}
+{% endmacro %}
+
+
+{#- Where the snapshot has seen the first commit that changes a key, no change of it fits the key's row there. The
+    snapshot is of one moment, so it has seen all commits up to the last such one. -#}
+{% macro _debezium_sqlserver_seen(events, batch, before_images) -%}
+with {{ dbt_cdc._debezium_events(events, batch, before_images) }},
+
+{{ dbt_cdc._debezium_sqlserver_transactions(batch) }},
+
+streamed as (
+    select
+        topic,
+        key,
+        commit_lsn,
+        before
+    from events
+    left semi join emitted_transactions using (commit_lsn)
+    where kind in ('c', 'u', 'd')
+),
+
+snapshot_rows as (
+    select
+        topic,
+        key,
+        max(wal) as snapshot_lsn,
+        max_by(from_json(after, 'map<string, string>'), position) as snapshot_row
+    from events
+    where kind = 'r' and xid = 'snapshot'
+    group by topic, key
+),
+
+-- a change fits where the row before it is that of the snapshot; an insert fits none
+first_changes as (
+    select
+        topic,
+        key,
+        commit_lsn,
+        row_number() over (partition by topic, key order by commit_lsn) as number,
+        bool_or(before is not null and not coalesce(exists(
+            map_entries(from_json(before, 'map<string, string>')),
+            entry -> entry.value <> try_element_at(snapshot_row, entry.key)
+        ), false)) as fits
+    from streamed
+    inner join snapshot_rows using (topic, key)
+    where coalesce(key, 'null') <> 'null'
+    group by topic, key, commit_lsn
+),
+
+last_seen as (
+    select max(struct(commit_lsn, key, topic)) as seen
+    from first_changes
+    where number = 1 and not fits
+)
+
+select
+    any_value(seen.commit_lsn) as last_lsn,
+    any_value(seen.key) as key,
+    any_value(seen.topic) as topic,
+    to_json(array_sort(collect_set(commit_lsn))) as transactions
+from streamed
+cross join last_seen
+where commit_lsn <= greatest(seen.commit_lsn, (select max(snapshot_lsn) from snapshot_rows))
+{%- endmacro %}
