@@ -142,6 +142,23 @@ def test_a_loss_is_accepted_for_one_beginning(capturing: Capture) -> None:
     assert bookmark.is_stale
 
 
+@pytest.mark.more
+def test_consumers_are_made_anew_while_nothing_is_published(capturing: Capture) -> None:
+    """Their instance was disabled and comes back with the next commit: they begin with it."""
+    writer, project = begun(capturing, feed=FEED, items=REPLICA), capturing.project
+    table = {"source_schema": "dbo", "source_name": "items", "capture_instance": "dbo_items"}
+    assert operation(capturing, "disable_table", **table, dry_run=False).success
+    project.write("models/instances.yml", instance_yaml([ITEMS, LINES], capture_from="log_start"))
+    for _ in range(2):
+        capturing.run("--full-refresh")
+        marks = capturing.sql("select last_lsn, open_lsn from {schema}.consumer_bookmarks")
+        assert [tuple(mark) for mark in marks] == [(None, None)] * 2
+    assert ids(capturing, "feed") == ids(capturing, "items") == []
+    capturing.land(writer.insert("items", id=2, name="b"))
+    capturing.run()
+    assert ids(capturing, "feed") == ids(capturing, "items") == [1, 2]
+
+
 SECOND = CaptureInstance("dbo", "items", "dbo_items_2", ITEMS.columns, ("id",))
 
 
