@@ -206,6 +206,50 @@ def test_a_hand_over_tells_of_a_loss(capturing: Capture, how: str) -> None:
 
 
 @pytest.mark.more
+def test_a_type_that_the_table_does_not_hold_is_refused(
+    make_project: Callable[..., Project],
+) -> None:
+    """The MERGE would cut its values: 1.2345 would be 1.23."""
+    columns = (("id", "int"), ("price", "decimal(9,2)"), ("n", "bigint"), ("day", "date"))
+    items = replace(ITEMS, columns=columns)
+    finer = replace(SECOND, columns=(("id", "int"), ("price", "decimal(9,4)"), *columns[2:]))
+    capturing, writer = Capture(make_project, [items], vars=PLAIN), Writer()
+    project = capturing.project
+    casts = {
+        "double": ("n", "cast(n as double)"), "scale": ("n", "cast(n as decimal(12,2))"),
+        "time": ("day", "cast(day as timestamp)"),
+    }  # fmt: skip
+    models = {"items": REPLICA, "versions": REPLICA.replace("'replica'", "'history'")}
+    for name in (*models, *casts):
+        project.write(f"models/{name}.sql", models.get(name, REPLICA))
+    one = {"id": 1, "price": "1.25", "n": 5, "day": "2024-05-01"}
+    capturing.land(writer.insert("items", **one))
+    capturing.run()
+    project.write("models/instances.yml", instance_yaml([items, finer]))
+    project.write("models/dbo_items_2_ct.sql", "{{ dbt_cdc.change_table() }}")
+    for name, text in models.items():
+        project.write(f"models/{name}.sql", text.replace("dbo_items", "dbo_items_2"))
+    for name, (column, value) in casts.items():
+        edit = f"* except ({column}), {value} as {column}"
+        project.write(f"models/{name}.sql", REPLICA.replace("*", edit))
+    capturing.land(writer.insert("items", **{**one, "id": 2, "price": "1.2345"}))
+    messages = project.dbt("run").messages
+    said = {
+        "items": "price as decimal(9,4), its table as decimal(9,2)",
+        "versions": "price as decimal(9,4), its table as decimal(9,2)",
+        "double": "n as double, its table as bigint",
+        "scale": "n as decimal(12,2), its table as bigint",
+        "time": "day as timestamp, its table as date",
+    }
+    for name, text in said.items():
+        message = messages[name].message
+        assert f"CDC 22930: model {name} has {text}" in message and "--full-refresh" in message
+        assert ids(capturing, name) == [1]
+    capturing.run("--full-refresh", "--select", "scale")
+    assert ids(capturing, "scale") == [1, 2]
+
+
+@pytest.mark.more
 def test_a_consumer_of_an_instance_that_ended(capturing: Capture) -> None:
     """It gets nothing more, and each run says so."""
     writer, project = Writer(), capturing.project
