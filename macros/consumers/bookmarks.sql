@@ -40,6 +40,7 @@
             {% do new.append(window) %}
             {% do window.update(is_open=true) %}
         {% elif bookmark.open_lsn is not none or window.is_first or bookmark.last_lsn != window.bookmark_lsn %}
+            {% do window.update(bookmark_lsn=window.bookmark_lsn or '') if bookmark.last_lsn %}
             {% do known.append(dict(bookmark, mode=window.mode, open_lsn=window.bookmark_lsn)) %}
             {% do window.update(is_open=true) %}
         {% endif %}
@@ -68,10 +69,11 @@
 
 
 {#- What the bookmarks of a consumer say that this command has opened, as SQL: (consumer, instance, LSN). One that is
-    where it is to be, as that of an instance that has ended, stays closed. -#}
+    where it is to be, as that of an instance that has ended, stays closed. One that goes back to its beginning, of a
+    consumer that is made anew while nothing is published, has an LSN of no digits. -#}
 {% macro _open_marks(consumer) %}
     {% set open = [] %}
-    {% for window in consumer.windows.values() if window.get('is_open') and window.bookmark_lsn %}
+    {% for window in consumer.windows.values() if window.get('is_open') and window.bookmark_lsn is not none %}
         {% do open.append('(' ~ dbt_cdc._literals(
             [consumer.name, window.instance.name | lower, window.bookmark_lsn]) ~ ')') %}
     {% endfor %}

@@ -101,7 +101,7 @@
 
 
 {#- A source's types may have widened. Other columns than before are an edit of the model: new ones are
-    added where on_schema_change says so. -#}
+    added where on_schema_change says so. So is a type that the table's does not hold: the MERGE would cast it. -#}
 {% macro _follow_columns(relation, columns, present) %}
     {% set widened = {} %}
     {% set names = columns | map(attribute='name') | map('lower') | list %}
@@ -119,13 +119,21 @@
             ~ "new columns are added with on_schema_change='append_new_columns'"
         ) %}
     {% endif %}
+    {% for column in columns if column.type | lower != present[column.name | lower] %}
+        {% set now, wanted = present[column.name | lower], column.type | lower %}
+        {% if dbt_cdc._widens_to(now, wanted) %}
+            {% do widened.update({column.name: column.type}) %}
+        {% elif not dbt_cdc._holds_type(now, wanted) %}
+            {% do dbt_cdc.raise_cdc_error(
+                22930, 'model ' ~ model.name ~ ' has ' ~ column.name ~ ' as ' ~ wanted ~ ', its table as ' ~ now
+                ~ ', as which its values would be cut', 'take the edit back, or cast it to ' ~ now
+                ~ '; or dbt run --full-refresh --select ' ~ model.name ~ ' builds the table anew'
+            ) %}
+        {% endif %}
+    {% endfor %}
     {% if added %}
         {% do run_query('alter table ' ~ relation ~ ' add columns (' ~ added | join(', ') ~ ')') %}
     {% endif %}
-    {% for column in columns if column.type | lower != present[column.name | lower]
-        and dbt_cdc._widens_to(present[column.name | lower], column.type | lower) %}
-        {% do widened.update({column.name: column.type}) %}
-    {% endfor %}
     {% do dbt_cdc._alter_types(relation, widened) %}
 {% endmacro %}
 

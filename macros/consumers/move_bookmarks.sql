@@ -5,7 +5,7 @@
         | selectattr('unique_id', 'in', dbt_cdc._succeeded(results)) | list %}
     {% set times, open = {}, [] %}
     {% for consumer in consumers if consumer.is_open %}
-        {% for name, window in consumer.windows.items() if window.bookmark_lsn %}
+        {% for name, window in consumer.windows.items() %}
             {% do times.update({window.instance.name | lower: dbt_cdc._time_literal(
                 consumer.intervals.get(name, {}).get('high_time'))}) %}
         {% endfor %}
@@ -13,7 +13,7 @@
     {% endfor %}
     {#- a bookmark that a later run has opened again meanwhile is that run's to move -#}
     {% do dbt_cdc._update_state('consumer_bookmarks', {
-        'last_lsn': 'open_lsn', 'last_time': dbt_cdc._case_of('lower(capture_instance)', times), 'open_lsn': 'null',
+        'last_lsn': "nullif(open_lsn, '')", 'last_time': dbt_cdc._case_of('lower(capture_instance)', times), 'open_lsn': 'null',
         'accepts_loss': 'false', 'consumed_at': 'current_timestamp()',
     }, '(consumer, lower(capture_instance), open_lsn) in (' ~ open | join(', ') ~ ')') if open %}
     {% for consumer in consumers %}

@@ -13,12 +13,15 @@
         {% do get_assert_columns_equivalent(rows) if (config.get('contract') or {}).enforced %}
     {% endif %}
     {% if consumer.makes_table %}
-        {% do dbt_cdc._run_unpadded(dbt_cdc._create_as_sql(relation, columns, rows, consumer), consumer) %}
+        {% call statement('main') -%}
+            {{ dbt_cdc._create_as_sql(relation, columns, rows, consumer) }}
+        {%- endcall %}
     {% elif consumer.has_news %}
         {% do dbt_cdc._follow_columns(relation, columns.values() | list + added, present) %}
         {% set merge = dbt_cdc['_' ~ consumer.kind ~ '_merge'](relation, columns, changes, consumer) %}
-        {% do dbt_cdc._run_unpadded(
-            dbt_cdc._write_once(dbt_cdc._while_open(consumer, merge), changes), consumer) %}
+        {% call statement('main') -%}
+            {{ dbt_cdc._write_once(dbt_cdc._while_open(consumer, merge), changes) }}
+        {%- endcall %}
     {% endif %}
 {% endmacro %}
 
@@ -75,20 +78,3 @@ end if
 {{ write }}
     {%- endif -%}
 {%- endmacro %}
-
-
-{#- The table has values of char(n) columns as change tables keep them, without padding. A MERGE whose source reads such
-    a column fails in Delta (delta-io/delta#3868) unless Spark leaves the padding to the writer. -#}
-{% macro _run_unpadded(sql, consumer) %}
-    {% set padded = [] %}
-    {% for window in consumer.windows.values() %}
-        {% for column in window.instance.columns if dbt_cdc._is_char(column.data_type) %}
-            {% do padded.append(column.name) %}
-        {% endfor %}
-    {% endfor %}
-    {% do run_query('set spark.sql.readSideCharPadding=false') if padded %}
-    {% call statement('main') -%}
-        {{ sql }}
-    {%- endcall %}
-    {% do run_query('reset spark.sql.readSideCharPadding') if padded %}
-{% endmacro %}

@@ -102,6 +102,20 @@
 {% endmacro %}
 
 
+{#- Whether a column of `data_type` keeps each value of `other` that is written into it, or the write fails: Spark
+    rounds numbers and cuts times in silence. -#}
+{% macro _keeps_values(data_type, other) %}
+    {% set families = [dbt_cdc._type_family(data_type), dbt_cdc._type_family(other) if other != 'void'] %}
+    {% if not families | reject('in', ['integer', 'decimal']) | list %}
+        {% do return(dbt_cdc._type_digits(other)[1] <= dbt_cdc._type_digits(data_type)[1]) %}
+    {% endif %}
+    {% do return(
+        families[0] in ['string', 'text'] or families == ['timestamp', 'date'] or other == 'void'
+        or dbt_cdc._holds_type(data_type, other) or dbt_cdc._widens_to(other, data_type)
+    ) %}
+{% endmacro %}
+
+
 {#- 'decimal(18,4)' -> {name: 'decimal', scale: 4, bytes: 8}. -#}
 {% macro _encoding(source_type, column_name) %}
     {% set text = source_type | string | lower | replace(' ', '') %}

@@ -49,21 +49,31 @@
 
 
 {#- The rows of the model's SQL, in the order of the change table's columns. What is around change_table() may
-    leave rows out and mask values; it gives the same columns. -#}
+    leave rows out and mask values; it gives the same columns, of types that the table's hold. -#}
 {% macro _declared_rows(instance, rows) %}
     {% if not dbt_cdc._is_edited(model) %}
         {% do return(rows) %}
     {% endif %}
-    {% set wanted = dbt_cdc._change_table_columns(instance).keys() | list %}
-    {% set found = run_query('describe query ' ~ rows).columns[0].values() | list %}
-    {% if found | map('lower') | sort != wanted | map('lower') | sort %}
+    {% set wanted = dbt_cdc._change_table_columns(instance) %}
+    {% set described = run_query('describe query ' ~ rows).columns %}
+    {% set found = described[0].values() | list %}
+    {% if found | map('lower') | sort != wanted.keys() | map('lower') | sort %}
         {% do dbt_cdc.raise_cdc_error(
             22942, 'the SQL of model ' ~ model.name ~ ' gives the columns ' ~ found | join(', ')
-            ~ ' where its YAML declares ' ~ wanted | join(', '),
+            ~ ' where its YAML declares ' ~ wanted.keys() | join(', '),
             'put a filter or a mask around change_table() that gives the same columns'
         ) %}
     {% endif %}
-    {% do return('select ' ~ dbt_cdc._quoted(wanted) | join(', ') ~ ' from (\n' ~ rows ~ '\n)') %}
+    {% set types = dict(zip(found | map('lower'), described[1].values() | map('lower'))) %}
+    {% for name, data_type in wanted.items()
+        if not dbt_cdc._keeps_values(data_type | lower | trim, types[name | lower]) %}
+        {% do dbt_cdc.raise_cdc_error(
+            22942, 'the SQL of model ' ~ model.name ~ ' gives column ' ~ name ~ ' as ' ~ types[name | lower]
+            ~ ', and its YAML declares ' ~ data_type ~ ', as which its values would be cut',
+            'cast it to ' ~ data_type ~ ' if that is meant'
+        ) %}
+    {% endfor %}
+    {% do return('select ' ~ dbt_cdc._quoted(wanted.keys()) | join(', ') ~ ' from (\n' ~ rows ~ '\n)') %}
 {% endmacro %}
 
 

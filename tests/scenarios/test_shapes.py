@@ -323,13 +323,16 @@ EDITS = {
     "more": "select *, 1 as extra from ({{ dbt_cdc.change_table() }})",
     "less": "select * except (n) from ({{ dbt_cdc.change_table() }})",
     "moved": "select n, * except (n) from ({{ dbt_cdc.change_table() }})",
+    "rounded": "select * except (n), n * 1.5 as n from ({{ dbt_cdc.change_table() }})",
+    "masked": "select * except (n), null as n from ({{ dbt_cdc.change_table() }})",
 }
 EDITED = [instance(name, {"id": "int", "n": "int"}, "id") for name in EDITS]
 
 
 @pytest.mark.more
 def test_sql_around_change_table(make_project: Callable[..., Project]) -> None:
-    """A filter counts, an order of columns does not; other columns are refused, nothing written."""
+    """A filter counts, an order of columns does not; other columns, and types that would be cut,
+    are refused, nothing written."""
     models = {f"dbo_{name}_ct.sql": text for name, text in EDITS.items()}
     target, log = Capture(make_project, EDITED, models=models), Log()
     for name in EDITS:
@@ -339,7 +342,9 @@ def test_sql_around_change_table(make_project: Callable[..., Project]) -> None:
     log.land(target)
     result = target.project.dbt("run")
     rows = {i.source_name: [row.values for row in target.changes(i)] for i in EDITED}
-    assert rows == {"few": [(12, 2)], "more": [], "less": [], "moved": [(11, 1), (12, 2)]}
+    refused = {name: [] for name in ("more", "less", "rounded")}
+    masked = [(11, None), (12, None)]
+    assert rows == {"few": [(12, 2)], **refused, "moved": [(11, 1), (12, 2)], "masked": masked}
     properties = {
         row.key: row.value for row in target.sql("show tblproperties {schema}.dbo_few_ct")
     }
@@ -348,7 +353,9 @@ def test_sql_around_change_table(make_project: Callable[..., Project]) -> None:
         message = result.messages[f"dbo_{name}_ct"].message
         for part in ("CDC 22942", f"__$update_mask, {found} where", "_mask, id, n, __$command_id"):
             assert part in message, message
-    for name in ("more", "less", "moved"):
+    message = result.messages["dbo_rounded_ct"].message
+    assert "CDC 22942" in message and "gives column n as decimal(13,1)" in message, message
+    for name in list(EDITS)[1:]:
         (target.project.folder / "models" / f"dbo_{name}_ct.sql").unlink()
     target.project.write("models/instances.yml", instance_yaml(EDITED[:1]))
     target.run()

@@ -12,7 +12,7 @@ from capturing import Capture, instance_yaml
 from harness import DbtResult, Project
 from reference.capture import CaptureInstance
 from reference.log import int_to_lsn
-from statements import dying_at
+from statements import around_statements, dying_at
 from transactions import Writer
 
 pytestmark = pytest.mark.slow
@@ -142,6 +142,23 @@ def test_a_loss_is_accepted_for_one_beginning(capturing: Capture) -> None:
     assert bookmark.is_stale
 
 
+@pytest.mark.more
+def test_consumers_are_made_anew_while_nothing_is_published(capturing: Capture) -> None:
+    """Their instance was disabled and comes back with the next commit: they begin with it."""
+    writer, project = begun(capturing, feed=FEED, items=REPLICA), capturing.project
+    table = {"source_schema": "dbo", "source_name": "items", "capture_instance": "dbo_items"}
+    assert operation(capturing, "disable_table", **table, dry_run=False).success
+    project.write("models/instances.yml", instance_yaml([ITEMS, LINES], capture_from="log_start"))
+    for _ in range(2):
+        capturing.run("--full-refresh")
+        marks = capturing.sql("select last_lsn, open_lsn from {schema}.consumer_bookmarks")
+        assert [tuple(mark) for mark in marks] == [(None, None)] * 2
+    assert ids(capturing, "feed") == ids(capturing, "items") == []
+    capturing.land(writer.insert("items", id=2, name="b"))
+    capturing.run()
+    assert ids(capturing, "feed") == ids(capturing, "items") == [1, 2]
+
+
 SECOND = CaptureInstance("dbo", "items", "dbo_items_2", ITEMS.columns, ("id",))
 
 
@@ -186,6 +203,50 @@ def test_a_hand_over_tells_of_a_loss(capturing: Capture, how: str) -> None:
         assert ids(capturing, "items") == [1, 2]
     else:
         assert "CDC 313: items has consumed up to" in message and "reset_consumer" in message
+
+
+@pytest.mark.more
+def test_a_type_that_the_table_does_not_hold_is_refused(
+    make_project: Callable[..., Project],
+) -> None:
+    """The MERGE would cut its values: 1.2345 would be 1.23."""
+    columns = (("id", "int"), ("price", "decimal(9,2)"), ("n", "bigint"), ("day", "date"))
+    items = replace(ITEMS, columns=columns)
+    finer = replace(SECOND, columns=(("id", "int"), ("price", "decimal(9,4)"), *columns[2:]))
+    capturing, writer = Capture(make_project, [items], vars=PLAIN), Writer()
+    project = capturing.project
+    casts = {
+        "double": ("n", "cast(n as double)"), "scale": ("n", "cast(n as decimal(12,2))"),
+        "time": ("day", "cast(day as timestamp)"),
+    }  # fmt: skip
+    models = {"items": REPLICA, "versions": REPLICA.replace("'replica'", "'history'")}
+    for name in (*models, *casts):
+        project.write(f"models/{name}.sql", models.get(name, REPLICA))
+    one = {"id": 1, "price": "1.25", "n": 5, "day": "2024-05-01"}
+    capturing.land(writer.insert("items", **one))
+    capturing.run()
+    project.write("models/instances.yml", instance_yaml([items, finer]))
+    project.write("models/dbo_items_2_ct.sql", "{{ dbt_cdc.change_table() }}")
+    for name, text in models.items():
+        project.write(f"models/{name}.sql", text.replace("dbo_items", "dbo_items_2"))
+    for name, (column, value) in casts.items():
+        edit = f"* except ({column}), {value} as {column}"
+        project.write(f"models/{name}.sql", REPLICA.replace("*", edit))
+    capturing.land(writer.insert("items", **{**one, "id": 2, "price": "1.2345"}))
+    messages = project.dbt("run").messages
+    said = {
+        "items": "price as decimal(9,4), its table as decimal(9,2)",
+        "versions": "price as decimal(9,4), its table as decimal(9,2)",
+        "double": "n as double, its table as bigint",
+        "scale": "n as decimal(12,2), its table as bigint",
+        "time": "day as timestamp, its table as date",
+    }
+    for name, text in said.items():
+        message = messages[name].message
+        assert f"CDC 22930: model {name} has {text}" in message and "--full-refresh" in message
+        assert ids(capturing, name) == [1]
+    capturing.run("--full-refresh", "--select", "scale")
+    assert ids(capturing, "scale") == [1, 2]
 
 
 @pytest.mark.more
@@ -409,9 +470,10 @@ def test_a_consumer_in_a_package(capturing: Capture) -> None:
 
 
 @pytest.mark.more
-def test_a_key_of_type_char(make_project: Callable[..., Project]) -> None:
+@pytest.mark.parametrize("is_padded", [True, False])
+def test_a_key_of_type_char(make_project: Callable[..., Project], is_padded: bool) -> None:
     """One row for each key, however it is padded: in the first table, an initial one, later
-    changes, and when the source makes it a varchar."""
+    changes, whatever the session is set to, and when the source makes it a varchar."""
     columns = (("code", "char(5)"), ("n", "int"))
     codes = CaptureInstance("dbo", "codes", "dbo_codes", columns, ("code",))
     initial = f", initial=target.schema ~ '.dump', initial_lsn='{int_to_lsn(0)}'"
@@ -440,12 +502,24 @@ def test_a_key_of_type_char(make_project: Callable[..., Project]) -> None:
         query = f"select trim(code) as code, n from {{schema}}.{table} where {condition} order by 1"
         return [(row.code, row.n) for row in capturing.sql(query)]
 
+    def pad(sql: str, go: Callable[..., Any]) -> Any:
+        """A model of another thread is done with whatever setting it had."""
+        if "create or replace table" in sql or "merge into" in sql:
+            capturing.sql(f"set spark.sql.readSideCharPadding = {is_padded}")
+        return go()
+
+    def run() -> None:
+        with around_statements(pad):
+            capturing.run()
+        capturing.sql("reset spark.sql.readSideCharPadding")
+
     change(1, 2)
-    capturing.run()
+    run()
     assert found("fed") == [("abc", 2), ("xyz", 1)]
     change(2, 3)
     capturing.land(writer.commit("codes", {"code": "xyz", "n": 1}))
-    capturing.run()
+    is_padded = not is_padded
+    run()
     ddl = json.dumps([{"name": "code", "type": "varchar(20)"}, {"name": "n", "type": "int"}])
     command = "ALTER TABLE dbo.codes ALTER COLUMN code varchar(20)"
     capturing.land(
