@@ -81,9 +81,14 @@ end
 
 
 {#- A datetime of the server, which has no zone. -#}
-{% macro _exported_time(name, time_zone) -%}
-{%- set time = 'cast(' ~ name ~ ' as timestamp)' -%}
-{{ time if time_zone == 'UTC' else 'to_utc_timestamp(' ~ time ~ ', ' ~ dbt_cdc._literal(time_zone) ~ ')' }}
+{% macro _exported_time(name, time_zone, relation) -%}
+{%- set time = 'try_cast(' ~ name ~ ' as timestamp)' -%}
+case
+    when {{ name }} is not null and {{ time }} is null then {{ dbt_cdc._raise_bad_record(
+        dbt_cdc._literal(relation | string), "concat('" ~ name ~ " is ', " ~ name ~ ")",
+        'export times as such, or cast them in a staging model') | indent(4) }}
+    else {{ time if time_zone == 'UTC' else 'to_utc_timestamp(' ~ time ~ ', ' ~ dbt_cdc._literal(time_zone) ~ ')' }}
+end
 {%- endmacro %}
 
 

@@ -5,7 +5,9 @@
     {%- do dbt_cdc._change_table_log_check(tables) -%}
     {%- set is_incremental = execute and is_incremental() -%}
     {%- set last_lsn = dbt_cdc._told_log_end(this, 'change_table_log') if is_incremental else dbt_cdc._zero_lsn() -%}
-    {%- do dbt_cdc._change_table_log_look(tables, lsn_time_mapping, this, last_lsn) if dbt_cdc._is_building() -%}
+    {%- do dbt_cdc._change_table_log_look(
+        tables, lsn_time_mapping, time_zone, this, last_lsn
+    ) if dbt_cdc._is_building() -%}
 with {{ dbt_cdc._exported_commits(lsn_time_mapping, time_zone) }},
 
 {{ dbt_cdc._exported_changes(tables, last_lsn) }},
@@ -50,8 +52,8 @@ commits as (
             {{ dbt_cdc._exported_lsn('start_lsn', relation=lsn_time_mapping) | indent(12) }} as commit_lsn,
             {{ dbt_cdc._exported_bytes('tran_id', types.tran_id) | indent(12) }} as tran_id,
             {{ dbt_cdc._exported_lsn('tran_begin_lsn', relation=lsn_time_mapping) | indent(12) }} as begin_lsn,
-            {{ dbt_cdc._exported_time('tran_begin_time', time_zone) }} as begin_time,
-            {{ dbt_cdc._exported_time('tran_end_time', time_zone) }} as commit_time
+            {{ dbt_cdc._exported_time('tran_begin_time', time_zone, lsn_time_mapping) | indent(12) }} as begin_time,
+            {{ dbt_cdc._exported_time('tran_end_time', time_zone, lsn_time_mapping) | indent(12) }} as commit_time
         from {{ lsn_time_mapping }}
     )
     group by commit_lsn
@@ -143,7 +145,11 @@ checked as (
             when copies > 1 then {{ dbt_cdc._raise_bad_record(
                 place, "concat(cast(copies as string), ' rows of it differ')",
                 'export the change table anew: its rows never change') | indent(16) }}
-            when not operations = array(3, 4) and not mask <=> full_mask then {{ dbt_cdc._raise_bad_record(
+            when not if(
+                operations = array(3, 4),
+                coalesce(length(mask) = length(full_mask) and mask <= full_mask, false),
+                mask <=> full_mask
+            ) then {{ dbt_cdc._raise_bad_record(
                 place,
                 "concat('its __$update_mask is ', coalesce(mask, 'NULL'), ', and that of the captured columns of the "
                 ~ "export is ', full_mask)",
@@ -222,104 +228,4 @@ records as (
     left join transactions using (commit_lsn)
     where commit_lsn > '{{ last_lsn }}'
 )
-{%- endmacro %}
-
-
-{#- What is in no commit stops the log, and what waits is said. -#}
-{% macro _change_table_log_look(tables, lsn_time_mapping, log, last_lsn) %}
-    {% do dbt_cdc._check_session_time_zone() %}
-    {% set found = dbt_cdc._fetch(dbt_cdc._exported_rows_apart(tables, lsn_time_mapping, log, last_lsn)) %}
-    {% for row in found %}
-        {% set what = row.changes ~ ' changes of ' ~ row.tables ~ ', the first at __$start_lsn ' ~ row.first_lsn %}
-        {% if row.fate == 'unknown' %}
-            {% do dbt_cdc.raise_cdc_error(
-                22859, 'change_table_log: ' ~ lsn_time_mapping ~ ' lacks the commits of ' ~ what,
-                'export all rows of cdc.lsn_time_mapping; nothing of this batch is in the log'
-            ) %}
-        {% elif row.fate == 'late' %}
-            {% do dbt_cdc.raise_cdc_error(
-                22859, 'change_table_log: ' ~ what ~ ' landed when the log had their commits, and are not in it',
-                'export cdc.lsn_time_mapping first and the change tables after it; write the log anew (dbt run '
-                ~ '--full-refresh --select ' ~ log.identifier ~ ') and take them in as late commits ('
-                ~ dbt_cdc._page('monitoring.md') ~ ')'
-            ) %}
-        {% else %}
-            {% do dbt_cdc._log_line(what ~ ', wait for their rows in ' ~ lsn_time_mapping) %}
-        {% endif %}
-    {% endfor %}
-{% endmacro %}
-
-
-{#- Changes behind the last commit of lsn_time_mapping wait; those up to there without a commit are unknown; late are
-    those at a commit that the log has without them, but for commits that began before the log does. -#}
-{% macro _exported_rows_apart(tables, lsn_time_mapping, log, last_lsn) -%}
-with commits as (
-    select distinct {{ dbt_cdc._exported_lsn('start_lsn', relation=lsn_time_mapping) | indent(4) }} as commit_lsn
-    from {{ lsn_time_mapping }}
-),
-
-bounds as (
-    select max(commit_lsn) as last_commit from commits
-),
-
-changes as (
-    {%- for table, relation in tables.items() %}
-    select distinct
-        {{ dbt_cdc._literal(table) }} as source_table,
-        {{ dbt_cdc._exported_lsn('`__$start_lsn`', relation=relation) | indent(8) }} as commit_lsn,
-        {{ dbt_cdc._exported_lsn('`__$seqval`', relation=relation) | indent(8) }} as seqval,
-        cast(`__$operation` as int) as operation
-    from {{ relation }}
-    {{ 'union all' if not loop.last }}
-    {%- endfor %}
-)
-{%- if last_lsn != dbt_cdc._zero_lsn() %},
-
-whole_commits as (
-    select lsn as commit_lsn
-    from {{ log }}
-    where
-        operation = 'COMMIT'
-        and get_json_object(`transaction`, '$.begin_lsn') >= (select min(lsn) from {{ log }})
-),
-
-logged as (
-    select
-        concat(source_schema, '.', source_name) as source_table,
-        lsn as seqval,
-        explode(case operation
-            when 'DELETE' then array(1) when 'INSERT' then array(2) else array(1, 2, 3, 4)
-        end) as operation
-    from {{ log }}
-    where operation not in ('BEGIN', 'COMMIT')
-)
-{%- endif %}
-
-select
-    fate,
-    count(distinct source_table, seqval) as changes,
-    min(commit_lsn) as first_lsn,
-    array_join(array_sort(collect_set(source_table)), ', ') as tables
-from (
-    select
-        changes.*,
-        if(changes.commit_lsn > last_commit, 'waits', 'unknown') as fate
-    from changes
-    cross join bounds
-    left anti join commits on changes.commit_lsn = commits.commit_lsn
-    where changes.commit_lsn > '{{ last_lsn }}'
-    {%- if last_lsn != dbt_cdc._zero_lsn() %}
-    union all
-    select
-        changes.*,
-        'late' as fate
-    from changes
-    left semi join whole_commits on changes.commit_lsn = whole_commits.commit_lsn
-    left anti join logged on changes.source_table = logged.source_table and changes.seqval = logged.seqval
-        and changes.operation = logged.operation
-    where changes.commit_lsn <= '{{ last_lsn }}'
-    {%- endif %}
-)
-group by fate
-order by fate
 {%- endmacro %}

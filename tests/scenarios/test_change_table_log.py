@@ -286,6 +286,28 @@ def test_changes_that_land_after_their_commit_are_an_error(notes: Exported) -> N
 
 
 @pytest.mark.more
+@pytest.mark.parametrize("late", [50, 80])
+def test_commits_below_the_end_that_the_log_lacks(notes: Exported, late: int) -> None:
+    """As after a late part of an export, or of a database that was restored: above the log's first
+    commit by its place, below it by its time."""
+    begin(notes)
+    for minute, number in enumerate((70, 90)):
+        change(notes, number, number - 5, 2, number, "a")
+        commit(notes, number, None, minute)
+    assert notes.run().success
+    change(notes, late, late - 5, 2, 1, "late")
+    if late == 80:
+        result = notes.run()
+        assert "lacks 1 commits below it" in result.output
+        assert "with 1 changes of dbo.notes" in result.output
+    commit(notes, late, None, 2)
+    result = notes.run()
+    assert f"ends at 0x{lsn(90)} and lacks 1 commits below it" in result.output
+    assert f"the first 0x{lsn(late)}, with" in result.output
+    assert "CDC 22859" in result.output
+
+
+@pytest.mark.more
 def test_halves_of_a_key_change_are_two_commands_of_one_lsn(notes: Exported) -> None:
     """As SQL Server writes that of one row; the second half may come late."""
     begin(notes)
@@ -357,6 +379,20 @@ def test_what_is_no_lsn_or_no_change_table(notes: Exported) -> None:
 
 
 @pytest.mark.more
+def test_a_time_that_is_none(notes: Exported) -> None:
+    begin(notes)
+    times = TIMES.replace("timestamp", "string")
+    notes.sql(f"create or replace table {{schema}}_cdc.lsn_time_mapping ({times}) using delta")
+    change(notes, 50, 40, 2, 1, "a")
+    commit(notes, 50)
+    assert notes.run().success
+    change(notes, 60, 55, 2, 2, "b")
+    commit(notes, 60)
+    notes.sql("update {schema}_cdc.lsn_time_mapping set tran_end_time = '1.3.2026 12:00'")
+    assert "tran_end_time is 1.3.2026 12:00" in notes.run().output
+
+
+@pytest.mark.more
 def test_a_value_that_the_first_row_of_an_update_never_has(notes: Exported) -> None:
     """SQL Server leaves text, ntext and image out of it: what was cleared is an error, not a change
     of nothing."""
@@ -377,6 +413,17 @@ def test_columns_that_the_export_leaves_out(notes: Exported) -> None:
     change(notes, 50, 40, 2, 1, "a", "0F")
     commit(notes, 50)
     assert "its __$update_mask is 0F, and that of the captured columns" in notes.run().output
+
+
+@pytest.mark.more
+@pytest.mark.parametrize("mask", ["0x08", "0x0002"])
+def test_columns_that_the_export_of_an_update_leaves_out(notes: Exported, mask: str) -> None:
+    """A bit above the exported columns, or of more bytes than they have."""
+    begin(notes)
+    change(notes, 50, 40, 3, 1, "a", mask)
+    change(notes, 50, 40, 4, 1, "b", mask)
+    commit(notes, 50)
+    assert f"its __$update_mask is {mask[2:]}, and that of the captured" in notes.run().output
 
 
 @pytest.mark.more

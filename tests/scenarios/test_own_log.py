@@ -31,7 +31,8 @@ def land(project: Project, batch: int, *rows: tuple[int, int, Any, Any]) -> None
 
 
 def test_the_page_captures_an_audit_table(make_project: Callable[..., Project]) -> None:
-    """A transaction that commits late has lower ids than those of the copy before."""
+    """A transaction that commits late has lower ids than those of the copy before. The first run
+    finds nothing, and the last one a transaction of more rows than 16 bits count."""
     model = re.search(r"```sql\n-- models/shop_log.sql\n(.*?)```", PAGE, re.S)
     columns = [{"name": "id", "data_type": "int"}, {"name": "v", "data_type": "string"}]
     cdc = {"source_schema": "app", "source_name": "items", "index_columns": ["id"]}
@@ -50,6 +51,7 @@ def test_the_page_captures_an_audit_table(make_project: Callable[..., Project]) 
     )
     made.clear()
     made.sql(f"create table {{schema}}.audit ({AUDIT}) using delta")
+    made.ok("build")
     first, second, third = ({"id": n, "v": "new"} for n in (1, 2, 3))
     land(made, 1, (10, 7, None, first), (13, 7, None, second), (12, 8, None, third))
     made.ok("build")
@@ -62,3 +64,13 @@ def test_the_page_captures_an_audit_table(make_project: Callable[..., Project]) 
         " order by `__$start_lsn`, `__$seqval`, `__$operation`"
     )
     assert [tuple(r) for r in operations] == [(2, 3), (2, 1), (2, 2), (3, 1), (4, 1), (1, 2)]
+    many = 70_000
+    made.sql(
+        f"insert into {{schema}}.audit select 3, {2**32} + id, 10, timestamp'2026-03-01 13:00:00', "
+        "'I', 'app', 'items', null, to_json(struct(id + 10 as id, 'many' as v)) "
+        f"from range({many})"
+    )
+    land(made, 3, (2**32 + many, 10, {"id": 10, "v": "many"}, {"id": 10, "v": "last"}))
+    made.ok("build")
+    assert made.sql("select v from {schema}.items where id = 10")[0].v == "last"
+    assert made.sql("select count(*) as n from {schema}.items")[0].n == many + 2
