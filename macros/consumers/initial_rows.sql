@@ -5,7 +5,10 @@
 {% macro _with_initial_rows(changes, window, columns) -%}
     {%- set key -%}
         {%- for name in window.instance.index_columns -%}
-            initial.{{ dbt_cdc._column(name) }} <=> changes.{{ dbt_cdc._column(name) }}
+            {%- set column = dbt_cdc._column(name) -%}
+            {{ 'rtrim(initial.' ~ column ~ ') <=> rtrim(changes.' ~ column ~ ')'
+                if dbt_cdc._is_char(dbt_cdc._declared_type(name, window))
+                else 'initial.' ~ column ~ ' <=> changes.' ~ column }}
             {{- ' and ' if not loop.last }}
         {%- endfor -%}
     {%- endset -%}
