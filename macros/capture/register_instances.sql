@@ -4,6 +4,7 @@
 {% macro _register_instances(window) %}
     {% set planned = dbt_cdc._plan_instances(window, enters_new=true) %}
     {% set new = planned.new %}
+    {% do dbt_cdc._read_as_partial(planned.known, window) %}
     {% do dbt_cdc._note_untold(dbt_cdc._capture_instances(), planned.known) %}
     {% if new %}
         {% for instance in new %}{% do dbt_cdc._check_role(instance) %}{% endfor %}
@@ -13,6 +14,22 @@
         {% do dbt_cdc._tell_of_jobs() if not planned.known %}
     {% endif %}
     {% do dbt_cdc._follow_schema_changes(planned.plans, window) %}
+{% endmacro %}
+
+
+{#- An instance that was complete until now: its functions are made anew before a row comes that may lack values. -#}
+{% macro _read_as_partial(known, window) %}
+    {% set edited = [] %}
+    {% for name, instance in dbt_cdc._capture_instances().items() if name in known and name in window.published
+        and instance.before_image == 'partial' and known[name].get('before_image') != 'partial' %}
+        {% do edited.append(instance) %}
+        {% do dbt_cdc._log_line(
+            'updates of ' ~ instance.table ~ ' may lack values from now on, which net changes take from rows before: '
+            ~ 'make fn_net_changes_' ~ dbt_cdc._object_name(instance.name) ~ ' anew where you have made it (dbt '
+            ~ 'run-operation generate_wrapper_function)'
+        ) if instance.supports_net_changes %}
+    {% endfor %}
+    {% do dbt_cdc._create_functions(edited) if edited and var('cdc_persistent_functions', true) %}
 {% endmacro %}
 
 

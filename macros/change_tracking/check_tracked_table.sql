@@ -19,6 +19,12 @@
 {% endmacro %}
 
 
+{% macro _has_masks(tracked) %}
+    {% do return(load_cached_relation(tracked.relation) is not none and dbt_cdc._fetch(
+        'select 1 from ' ~ tracked.relation ~ ' where sys_change_columns is not null limit 1') | length > 0) %}
+{% endmacro %}
+
+
 {#- A key is fixed; columns may follow after those that there are, for their places are their ids. -#}
 {% macro _check_tracked_edit(tracked, registered) %}
     {% set names = tracked.all_columns | map(attribute='name') | list %}
@@ -36,20 +42,21 @@
             ~ tracked.index_columns | join(', ') ~ ')',
             'take the edit back, or disable_change_tracking and enable it again'
         ) %}
-    {% elif tracked.tracks_columns and registered.is_track_columns_updated_on
-        and names[:registered.columns | length] != registered.columns %}
+    {% elif tracked.tracks_columns and names[:registered.columns | length] != registered.columns
+        and (registered.is_track_columns_updated_on or dbt_cdc._has_masks(tracked)) %}
         {% do dbt_cdc.raise_cdc_error(
             22930, 'the columns of ' ~ who ~ ' were edited: they are ('
             ~ registered.columns | join(', ') ~ '), the YAML lists (' ~ names | join(', ') ~ ')',
             'a column keeps its place, which is its id: leave dropped columns in the list and add new '
             ~ 'ones at its end'
         ) %}
-    {% elif names != registered.columns
+    {% elif tracked.tracks_columns and names != registered.columns
         or tracked.tracks_columns != registered.is_track_columns_updated_on %}
-        {% do dbt_cdc._update_state('change_tracking_tables', {
-            'is_track_columns_updated_on': tracked.tracks_columns | lower,
-            'columns': dbt_cdc._names(tracked.all_columns),
-        }, 'object_id = ' ~ dbt_cdc._object_id(tracked.table)) %}
+        {#- while it is off the places stay those of the masks that are there -#}
+        {% do dbt_cdc._update_state('change_tracking_tables', dict(
+            {'is_track_columns_updated_on': tracked.tracks_columns | lower},
+            **({'columns': dbt_cdc._names(tracked.all_columns)} if tracked.tracks_columns else {})
+        ), 'object_id = ' ~ dbt_cdc._object_id(tracked.table)) %}
         {% if load_cached_relation(dbt_cdc._tracking_versions()) is not none %}
             {% do dbt_cdc._create_tracking_functions([tracked]) %}
         {% endif %}

@@ -1,6 +1,7 @@
 {#- A model that is moved to another instance of its table goes on from where it was: after the old
     instance's last change that it has consumed, where the new one has all later ones. What the new one lacks the old
-    one has to tell: it is published up to there, has lost nothing of it, and did not end before. -#}
+    one has to tell: it is published up to there, has lost nothing of it, and did not end before. One that was disabled
+    tells nothing. -#}
 {% macro _bookmark_of_other_instance(instance, consumer) %}
     {% for name, bookmark in consumer.bookmarks.items()
         if dbt_cdc._source_of(consumer.instances.get(name) or {}) == dbt_cdc._source_of(instance) %}
@@ -24,6 +25,18 @@
             {% do return(dict(bookmark, last_lsn=[bookmark.last_lsn, lost_lsn] | max)) %}
         {% endif %}
         {% do return(bookmark) %}
+    {% endfor %}
+    {#- of which table one was that is not entered any more, nobody can tell -#}
+    {% for name, bookmark in consumer.bookmarks.items() if name not in consumer.instances %}
+        {% do dbt_cdc.raise_cdc_error(
+            313, consumer.name ~ ' has consumed capture instance ' ~ bookmark.capture_instance ~ ' up to '
+            ~ bookmark.last_lsn ~ ', which was disabled before ' ~ consumer.name ~ ' had gone on with ' ~ instance.name
+            ~ ': which changes of ' ~ instance.name ~ ' it has had cannot be told',
+            'dbt run --full-refresh --select ' ~ consumer.name ~ ' builds it anew; or take all that '
+            ~ instance.name ~ " has with dbt run-operation reset_consumer --args '{consumer: " ~ consumer.name
+            ~ ", dry_run: false}'"
+        ) if bookmark.last_lsn and not consumer.starts_over and dbt_cdc._is_building() %}
+        {% do return(bookmark) if not bookmark.last_lsn %}
     {% endfor %}
     {% do return({}) %}
 {% endmacro %}

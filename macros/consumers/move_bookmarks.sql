@@ -13,8 +13,8 @@
     {% endfor %}
     {#- a bookmark that a later run has opened again meanwhile is that run's to move -#}
     {% do dbt_cdc._update_state('consumer_bookmarks', {
-        'last_lsn': "nullif(open_lsn, '')", 'last_time': dbt_cdc._case_of('lower(capture_instance)', times), 'open_lsn': 'null',
-        'accepts_loss': 'false', 'consumed_at': 'current_timestamp()',
+        'last_lsn': "nullif(open_lsn, '')", 'last_time': dbt_cdc._case_of('lower(capture_instance)', times),
+        'open_lsn': 'null', 'accepts_loss': 'false', 'consumed_at': 'current_timestamp()',
     }, '(consumer, lower(capture_instance), open_lsn) in (' ~ open | join(', ') ~ ')') if open %}
     {% for consumer in consumers %}
         {% do dbt_cdc._drop_other_bookmarks(consumer) %}

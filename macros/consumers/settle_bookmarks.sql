@@ -5,19 +5,37 @@
     history. -#}
 {% macro _settle_open_bookmarks(consumer) %}
     {% set open = consumer.bookmarks.values() | rejectattr('open_lsn', 'none') | list %}
-    {% set writes = ['WRITE', 'MERGE'] + dbt_cdc._makes_of_a_table() %}
-    {% set commits = dbt_cdc._last_commits(this.quote(identifier=true)) | selectattr('operation', 'in', writes) | list
-        if open else [] %}
-    {% for bookmark in open if commits and commits[0].version > bookmark.target_version %}
-        {% do bookmark.update(last_lsn=dbt_cdc._merged_up_to(bookmark, commits) or bookmark.open_lsn or none) %}
+    {% set commits = dbt_cdc._last_commits(this.quote(identifier=true)) if open else [] %}
+    {% for bookmark in open %}
+        {% set commit = dbt_cdc._last_write(consumer, bookmark, commits) %}
+        {% if commit and commit.version > bookmark.target_version %}
+            {% do bookmark.update(last_lsn=dbt_cdc._merged_up_to(bookmark, commit) or bookmark.open_lsn or none) %}
+            {% do dbt_cdc._log_line(
+                consumer.name ~ ': a run that did not end has written the changes of ' ~ bookmark.capture_instance
+                ~ ' up to ' ~ bookmark.last_lsn ~ ', as version ' ~ commit.version ~ ' of ' ~ this ~ ' tells ('
+                ~ commit.operation ~ ')'
+            ) if consumer.kind == 'incremental' and bookmark.last_lsn and dbt_cdc._is_building() %}
+        {% endif %}
     {% endfor %}
 {% endmacro %}
 
 
-{#- What the conditions of the last MERGE say; none where the last write is another one. -#}
-{% macro _merged_up_to(bookmark, commits) %}
+{#- The last commit with rows by the consumer itself. Each MERGE of a replica or history says that it is one, others
+    are somebody's repairs; an incremental model's statement is dbt's, and says nothing. -#}
+{% macro _last_write(consumer, bookmark, commits) %}
+    {% for commit in commits if commit.operation in dbt_cdc._makes_of_a_table()
+        or dbt_cdc._merged_up_to(bookmark, commit)
+        or consumer.kind == 'incremental' and commit.operation in ['WRITE', 'MERGE'] %}
+        {% do return(commit) %}
+    {% endfor %}
+    {% do return(none) %}
+{% endmacro %}
+
+
+{#- What the conditions of a MERGE say; none where they are another one's. -#}
+{% macro _merged_up_to(bookmark, commit) %}
     {% set found = modules.re.search(
-        dbt_cdc._merge_mark(bookmark.capture_instance, '(0x[0-9A-F]{20})'), commits[0].operationParameters | string) %}
+        dbt_cdc._merge_mark(bookmark.capture_instance, '(0x[0-9A-F]{20})'), commit.operationParameters | string) %}
     {% do return(found[1] if found else none) %}
 {% endmacro %}
 

@@ -64,7 +64,7 @@
     {% endfor %}
     {% do log(
         'consumed by ' ~ readers | sort | join(', ') ~ ': move each to another instance, and run it, before this one '
-        ~ 'goes; a consumer that is moved later does not know how far it was', info=true
+        ~ 'goes; a consumer that is moved later is refused, for nothing tells how far it was', info=true
     ) if readers %}
     {% set files = [] %}
     {% for node in graph.nodes.values()

@@ -45,14 +45,20 @@
 
 {#- The name of the model that a data test of consumers is set on. -#}
 {% macro _tested_consumer(model) %}
-    {% if execute %}
-        {% for node in graph.nodes.values()
-            if node.resource_type == 'model' and node.alias == model.identifier
-            and node.schema == model.schema %}
-            {% do return(dbt_cdc._consumer_name(node)) %}
-        {% endfor %}
+    {% if not execute %}
+        {% do return('') %}
+    {% elif model is string %}
+        {% do dbt_cdc.raise_cdc_error(
+            22981, 'a data test of consumers is set on ' ~ model ~ ', which is none',
+            'set it on a model that takes new_changes, without `where`'
+        ) %}
     {% endif %}
-    {% do return(model.identifier if execute else '') %}
+    {% for node in graph.nodes.values()
+        if node.resource_type == 'model' and node.alias == model.identifier
+        and node.schema | lower == model.schema | lower %}
+        {% do return(dbt_cdc._consumer_name(node)) %}
+    {% endfor %}
+    {% do return(model.identifier) %}
 {% endmacro %}
 
 

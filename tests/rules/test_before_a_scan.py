@@ -225,14 +225,17 @@ def test_an_edit_beside_rows_of_the_open_window_is_said(shop: Shop, body: str, r
     """They stay as they are."""
     path = shop.project.folder / "models" / "dbo_notes_ct.sql"
     text = path.read_text(encoding="utf-8")
-    names = ["__$start_lsn", "__$end_lsn", "__$seqval", "__$operation", "__$update_mask", "id",
-             "text", "__$command_id"]  # fmt: skip
+    types = dict.fromkeys(["__$start_lsn", "__$end_lsn", "__$seqval", "__$update_mask", "text"])
+    types |= dict.fromkeys(["__$operation", "id", "__$command_id"], "int")
     path.write_text(body, encoding="utf-8")
     try:
         result = shop.dbt(
             "run", "--select", "scan_transactions", "dbo_notes_ct",
             answer={
-                "^describe query": [{"col_name": name} for name in names],
+                "^describe query": [
+                    {"col_name": name, "data_type": kind or "string"}
+                    for name, kind in types.items()
+                ],
                 "row_count": [{"row_count": rows}],
             },
             may_lack=True,

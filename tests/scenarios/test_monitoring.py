@@ -329,9 +329,44 @@ def test_a_data_test_of_a_change_table_on_another_model(watched: Capture) -> Non
     (watched.project.folder / "models" / "log.yml").unlink()
 
 
+FOLLOWING = (
+    "{{ config(materialized='incremental', incremental_strategy='append', file_format='delta') }}"
+    " select * from {{ dbt_cdc.new_changes('dbo_items') }}"
+)
+
+
+@pytest.mark.more
+def test_a_consumer_that_is_not_followed(watched: Capture) -> None:
+    """One that has never run is behind; of a part of one nothing is known."""
+    watched.project.write("models/following.sql", FOLLOWING)
+    tests: list[object] = ["dbt_cdc.consumer_lag"]
+    described = {"models": [{"name": "following", "data_tests": tests}]}
+    watched.project.write("models/following.yml", json.dumps(described))
+    assert len(failed(watched, "consumer_lag")) == 1
+    watched.run("--select", "following")
+    assert failed(watched, "consumer_lag") == set()
+    tests[0] = {"dbt_cdc.consumer_lag": {"config": {"where": "id > 0"}}}
+    watched.project.write("models/following.yml", json.dumps(described))
+    said = watched.project.dbt("test", "--select", "test_name:consumer_lag").output
+    assert "CDC 22981: a data test of consumers is set on" in said
+    for name in ("following.yml", "following.sql"):
+        (watched.project.folder / "models" / name).unlink()
+
+
 @pytest.mark.more
 def test_the_last_scan_failed(watched: Capture) -> None:
-    watched.land(transaction(141, "items", "x", minutes=201))
+    """While a column is there that the table has not had, behind the window that the run opened;
+    a window that stands open is no run that succeeded."""
+    watched.land(transaction(141, "items", 8, minutes=201))
+    yaml = (watched.project.folder / "models" / "instances.yml").read_text(encoding="utf-8")
+    watched.project.write("models/instances.yml", yaml.replace('"int"', '"string"'))
+    assert "CDC 22930" in watched.project.dbt("run").output
+    assert sessions(watched)[-1].end_time is None
+    assert "last_scan_succeeded" in failed(watched, "last_scan_succeeded")
+    watched.project.write("models/instances.yml", yaml)
+    watched.run()
+    assert failed(watched, "last_scan_succeeded") == set()
+    watched.land(transaction(151, "items", "x", minutes=202))
     watched.project.dbt("run")
     assert "last_scan_succeeded" in failed(watched, "last_scan_succeeded")
 

@@ -206,6 +206,65 @@ def test_a_hand_over_tells_of_a_loss(capturing: Capture, how: str) -> None:
 
 
 @pytest.mark.more
+def test_a_hand_over_from_an_instance_that_was_disabled(capturing: Capture) -> None:
+    """Nothing tells which changes of the second one a consumer has had from the first."""
+    writer, project = begun(capturing, feed=FEED, items=REPLICA), capturing.project
+    project.write("models/instances.yml", instance_yaml([ITEMS, LINES, SECOND]))
+    project.write("models/dbo_items_2_ct.sql", "{{ dbt_cdc.change_table() }}")
+    for number in (2, 3):
+        capturing.land(writer.insert("items", id=number, name="b"))
+        capturing.run()
+    table = {"source_schema": "dbo", "source_name": "items", "capture_instance": "dbo_items"}
+    assert operation(capturing, "disable_table", **table, dry_run=False).success
+    (project.folder / "models/dbo_items_ct.sql").unlink()
+    project.write("models/instances.yml", instance_yaml([LINES, SECOND]))
+    for name, model in {"feed": FEED, "items": REPLICA}.items():
+        project.write(f"models/{name}.sql", model.replace("dbo_items", "dbo_items_2"))
+    capturing.land(writer.insert("items", id=4, name="b"))
+    messages = project.dbt("run").messages
+    for name in ("feed", "items"):
+        said = f"CDC 313: {name} has consumed capture instance dbo_items up to"
+        assert said in messages[name].message and "reset_consumer" in messages[name].message
+        assert ids(capturing, name) == [1, 2, 3]
+    assert operation(capturing, "reset_consumer", consumer="items", dry_run=False).success
+    for _ in range(2):
+        capturing.run("--exclude", "feed")
+        assert ids(capturing, "items") == [2, 3, 4]
+    capturing.run("--full-refresh", "--select", "feed")
+    assert ids(capturing, "feed") == [2, 3, 4]
+    marks = capturing.sql("select distinct capture_instance, last_lsn from {schema}.cdc_consumers")
+    assert [tuple(mark) for mark in marks] == [("dbo_items_2", writer.last)]
+
+
+@pytest.mark.more
+def test_a_repair_behind_a_run_that_died(capturing: Capture) -> None:
+    """It is not taken for the MERGE of that run; in an incremental model it is, and said."""
+    writer, project = (
+        begun(
+            capturing, feed=FEED, items=REPLICA, versions=REPLICA.replace("'replica'", "'history'")
+        ),
+        capturing.project,
+    )
+    capturing.land(writer.insert("items", id=2, name="b"))
+    names = ("items", "versions", "feed")
+    for name in names:
+        with dying_at(lambda sql: "consumer_bookmarks" in sql and "target_version" in sql):
+            assert not project.dbt("run", "--select", f"+{name}").success
+    repair = "select id, 'repaired' as name from values (1) as (id)"
+    for name in names:
+        value = "set op = 4" if name == "feed" else "set name = changes.name"
+        capturing.sql(
+            f"merge into {{schema}}.{name} as present using ({repair}) as changes"
+            f" on present.id = changes.id when matched then update {value}"
+        )
+    capturing.land(writer.insert("items", id=3, name="c"))
+    output = capturing.run().output
+    assert ids(capturing, "items") == ids(capturing, "versions") == [1, 2, 3]
+    assert "feed: a run that did not end has written the changes of dbo_items up to" in output
+    assert "(MERGE)" in output
+
+
+@pytest.mark.more
 def test_a_type_that_the_table_does_not_hold_is_refused(
     make_project: Callable[..., Project],
 ) -> None:

@@ -176,8 +176,9 @@ def test_a_log_that_is_trimmed_before_an_instance_is_published(capturing: Captur
 @pytest.mark.more
 def test_images_that_were_partial(make_project: Callable[..., Project]) -> None:
     """Their rows would be read as whole: NULL for what was not told."""
-    partial = replace(ITEMS, before_image="partial")
-    capturing, writer = Capture(make_project, [ITEMS, LINES], vars=PLAIN), Writer()
+    whole = replace(ITEMS, columns=(*ITEMS.columns, ("n", "int")))
+    partial = replace(whole, before_image="partial")
+    capturing, writer = Capture(make_project, [whole, LINES]), Writer()
     capturing.land([*writer.insert("items", id=1, name="a"), *writer.insert("lines", id=1, n=1)])
     capturing.run()
 
@@ -185,9 +186,13 @@ def test_images_that_were_partial(make_project: Callable[..., Project]) -> None:
         capturing.project.write("models/instances.yml", instance_yaml([instance, LINES]))
 
     edit(partial)
-    capturing.land(writer.commit("items", {"id": 1}, {"id": 1}))
-    capturing.run()
-    edit(ITEMS)
+    capturing.land(writer.commit("items", {"id": 1}, {"id": 1, "n": 2}))
+    said = capturing.run().output
+    assert "make fn_net_changes_dbo_items anew" in said
+    ends = capturing.intervals()["dbo_items"]
+    rows = capturing.call("fn_cdc_get_net_changes_dbo_items", *ends, "all with mask")
+    assert [(row.id, row.name, row.n) for row in rows] == [(1, "a", 2)]
+    edit(whole)
     capturing.land(writer.commit("items", {"id": 1, "name": "a"}, {"id": 1, "name": "b"}))
     refused(capturing, "CDC 22963: the before_image of capture instance 'dbo_items' were edited")
     edit(partial)

@@ -63,6 +63,46 @@ def test_the_type_of_a_key_is_edited(make_project: Callable[..., Project]) -> No
 
 
 @pytest.mark.more
+def test_columns_keep_their_places_while_they_are_not_tracked(
+    make_project: Callable[..., Project],
+) -> None:
+    """The masks of before are read by them when tracking is on again; without, any will do."""
+    columns = (("id", "int"), ("a", "int"), ("b", "int"))
+    items = TrackedTable("dbo", "items", columns, ("id",), True)
+    notes = replace(items, source_name="notes", track_columns_updated=False)
+    tracking, writer = Tracking(make_project, [items, notes]), Writer()
+    one = {"id": 1, "a": 1, "b": 1}
+    for table in ("items", "notes"):
+        tracking.land(writer.insert(table, **one))
+    tracking.run()
+    for table in ("items", "notes"):
+        tracking.land(writer.commit(table, one, {**one, "a": 2}))
+    tracking.run()
+
+    def edit(is_on: bool, *shapes: tuple[tuple[str, str], ...]) -> None:
+        edited = [
+            replace(table, track_columns_updated=is_on, columns=shape)
+            for table, shape in zip((items, notes), shapes, strict=True)
+        ]
+        tracking.project.write("models/tracked.yml", tracked_models(edited)["tracked.yml"])
+        tracking.land(writer.insert("others", id=1))
+
+    turned = (columns[0], columns[2], columns[1])
+    for shape in (columns, turned):
+        edit(False, shape, shape)
+        tracking.run()
+    edit(True, turned, turned)
+    result = tracking.project.dbt("run")
+    assert not result.success
+    assert "CDC 22930: the columns of change tracking of table dbo.items were" in result.output
+    edit(True, columns, turned)
+    tracking.run()
+    in_mask = "{schema}.change_tracking_is_column_in_mask(2, sys_change_columns)"
+    changes = "{schema}.changetable_changes_dbo_items(2)"
+    assert [row[0] for row in tracking.sql(f"select {in_mask} from {changes}")] == [True]
+
+
+@pytest.mark.more
 @pytest.mark.parametrize("died", ["drop table", "delete from"])
 def test_a_disable_that_dies_is_taken_up_again(
     make_project: Callable[..., Project], died: str
