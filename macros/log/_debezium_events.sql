@@ -30,7 +30,7 @@ envelopes as (
         {%- endfor %}
         {{ dbt_cdc._debezium_before_image(before_images) | indent(8) }} as known_before,
         concat_ws(' ', known_before, after) as images,
-        {%- set placeholder = batch.get('placeholder') or '__debezium_unavailable_value' %}
+        {%- set placeholder = dbt_cdc._debezium_placeholder(batch) %}
         {{ dbt_cdc._debezium_has_unavailable(placeholder) }} as has_unavailable,
         {{ dbt_cdc._debezium_unavailable(placeholder) }} as unavailable
     from landed

@@ -63,6 +63,11 @@ case when value_schema is not null then to_json(map_from_entries(transform(
 {%- endmacro %}
 
 
+{% macro _debezium_placeholder(batch) %}
+    {% do return(batch.get('placeholder') or '__debezium_unavailable_value') %}
+{% endmacro %}
+
+
 {#- What Debezium writes for a large value that did not change and was not logged: a text, its base64 and hex, and
     the forms of it in hstore and in arrays, of numbers and decimals an element for each byte. What to look for ->
     pattern of the JSON. -#}
@@ -102,9 +107,9 @@ case when value_schema is not null then to_json(map_from_entries(transform(
 {% endmacro %}
 
 
-{#- Whether an event holds one of them. -#}
-{% macro _debezium_has_unavailable(placeholder) -%}
-    {%- for text in dbt_cdc._debezium_placeholders(placeholder) -%}
-    {{ ' or ' if not loop.first }}contains(images, {{ dbt_cdc._literal(text) }})
+{#- Whether an event, or another text, holds one of them. -#}
+{% macro _debezium_has_unavailable(placeholder, text='images') -%}
+    {%- for value in dbt_cdc._debezium_placeholders(placeholder) -%}
+    {{ ' or ' if not loop.first }}contains({{ text }}, {{ dbt_cdc._literal(value) }})
     {%- endfor -%}
 {%- endmacro %}

@@ -1,20 +1,23 @@
 {#- Where PostgreSQL logs the key of an old row alone (replica identity default), a delete's image has all columns,
-    the others invented: NULL, or zero and the like. No event tells it by itself. A table whose deletes all look so,
-    while rows of theirs had landed with more, stops the log unless `before_images` names it. -#}
+    the others invented: NULL, or where the column takes none its default, zero, 1970. No event tells it by itself. A
+    table whose deletes all look so, while rows of theirs had landed with more, stops the log unless `before_images`
+    names it. -#}
 {% macro _debezium_check_deletes(events, batch, before_images) %}
-    {% set topics = [] %}
-    {% for row in dbt_cdc._fetch(dbt_cdc._debezium_bare_deletes(events, batch)) %}
-        {% do topics.append(row.topic) if row.source_table not in before_images %}
+    {% set tables, topics = [], [] %}
+    {% for row in dbt_cdc._fetch(dbt_cdc._debezium_bare_deletes(events, batch))
+        if row.source_table not in before_images %}
+        {% do tables.append(row.source_table) %}
+        {% do topics.append(row.topic) if row.topic not in topics %}
     {% endfor %}
-    {% set found = dbt_cdc._fetch(dbt_cdc._debezium_bared_rows(events, batch, topics)) if topics else [] %}
+    {% set found = dbt_cdc._fetch(dbt_cdc._debezium_bared_rows(events, batch, tables, topics)) if tables else [] %}
     {% if found %}
-        {% set tables = [] %}
+        {% set told = [] %}
         {% for row in found %}
-            {% do tables.append(row.source_table ~ ' (' ~ row.deletes ~ ')') %}
+            {% do told.append(row.source_table ~ ' (' ~ row.deletes ~ ')') %}
         {% endfor %}
         {% set name = found[0].source_table %}
         {% do dbt_cdc.raise_cdc_error(
-            22859, 'deletes tell the key alone, and the rows had more: ' ~ tables | join(', '),
+            22859, 'deletes tell the key alone, and the rows had more: ' ~ told | join(', '),
             "say so: before_images={'" ~ name ~ "': 'key'} in debezium_log, and before_image: partial of its "
             ~ 'instances; for whole rows from here on, ' ~ ('set binlog_row_image=FULL'
             if dbt_cdc._debezium_reads_binlog(batch) else 'alter table ' ~ name ~ ' replica identity full')
@@ -24,25 +27,30 @@
 {% endmacro %}
 
 
-{#- By topic the tables whose deletes in the batch all tell nothing but the key. -#}
+{#- By topic the tables whose deletes in the batch all tell nothing but the key, or all the same beside it, as a
+    default. -#}
 {% macro _debezium_bare_deletes(events, batch) -%}
 with {{ dbt_cdc._debezium_images_beside_keys(events, batch, ['d'], 'before') }}
 
 select
-    topic,
-    max(source_table) as source_table
+    source_table,
+    topic
 from images
-group by topic
-having max(size(others)) > 0 and not bool_or(tells_more)
+group by source_table, topic
+having
+    max(size(others)) > 0
+    and (not bool_or(tells_more) or count(*) > 1 and count(distinct to_json(others)) = 1)
 {%- endmacro %}
 
 
-{#- Of these the ones with a delete of a row that had landed with more than its key. -#}
-{% macro _debezium_bared_rows(events, batch, topics) -%}
+{#- Of these the ones with a delete of a row that had landed with more than its key: with a value that the delete has
+    not. -#}
+{% macro _debezium_bared_rows(events, batch, tables, topics) -%}
 with {{ dbt_cdc._debezium_images_beside_keys(events, batch, ['d'], 'before', topics) }},
 
 deletes as (
     select * from images
+    where source_table in ({{ dbt_cdc._literals(tables) }})
 ),
 
 {{ dbt_cdc._debezium_images_beside_keys(
@@ -54,18 +62,34 @@ select
 from (
     select
         deletes.source_table,
+        any_value(deletes.others) as told,
         -- the row may have been emptied before
-        max_by(rows_before.tells_more, rows_before.position) as had_more
+        max_by(rows_before.others, rows_before.position) as last_row
     from deletes
     inner join rows_before
-        on deletes.topic = rows_before.topic
+        on deletes.source_table = rows_before.source_table
         and deletes.key = rows_before.key
         and deletes.position > rows_before.position
     group by deletes.source_table, deletes.position
 )
-where had_more
+where exists(
+    map_entries(last_row),
+    entry -> {{ dbt_cdc._debezium_is_told('entry.value') | indent(4) }}
+    and not ({{ dbt_cdc._debezium_has_unavailable(dbt_cdc._debezium_placeholder(batch), 'entry.value') }})
+    and map_contains_key(told, entry.key)
+    and not entry.value <=> told[entry.key]
+)
 group by source_table
 order by source_table
+{%- endmacro %}
+
+
+{#- Whether a value is one that PostgreSQL and Debezium do not put there by themselves. -#}
+{% macro _debezium_is_told(value) -%}
+coalesce(
+    {{ value }} not in ('', '0', '0.0', '0.00', 'false', 'AA==', '[]', '{}', 'P0Y0M0DT0H0M0S')
+    and not startswith({{ value }}, '1970-01-01T00:00:00'), false
+)
 {%- endmacro %}
 
 
@@ -76,9 +100,7 @@ order by source_table
 {{ name }} as (
     select
         *,
-        coalesce(exists(
-            map_values(others), value -> value not in ('', '0', '0.0', 'false', 'AA==', '[]', '{}')
-        ), false) as tells_more
+        exists(map_values(others), value -> {{ dbt_cdc._debezium_is_told('value') | indent(8) }}) as tells_more
     from (
         select
             position,

@@ -37,8 +37,9 @@ when op in ('c', 'u', 'd', 'r') and not coalesce(
 
 
 {#- CTE `changes`: each event once. Its copies have the same place and content. An update of a key, and of a column with
-    a unique index, is a delete and a create of one place. They were sent in the order of their numbers; where some have
-    none, or a connector that restarted has given some twice, of their arrival. -#}
+    a unique index, is a delete and a create of one place; their serial numbers follow each other or are the same. They
+    were sent in the order of their numbers; where some have none, or a connector that restarted has given some twice,
+    of their arrival. -#}
 {% macro _debezium_sqlserver_changes() -%}
 changes as (
     select
@@ -65,7 +66,7 @@ changes as (
                 max(position) as last_position,
                 min(slot) as first_number,
                 max(slot) as last_number,
-                array_sort(collect_set(struct(serial, kind))).kind as kinds,
+                array_sort(collect_set(struct(serial, kind <> 'd', kind))).kind as kinds,
                 count(distinct content) as contents,
                 max(record_time) as record_time,
                 max(if(kind in ('d', 'u'), before, null)) as before,
@@ -93,7 +94,7 @@ transactions as (
         max(event_count) as event_count,
         count(distinct if(
             kind in ('c', 'u', 'd'),
-            coalesce(cast(slot as string), concat_ws(' ', change_lsn, serial, source_schema, source_name)), null
+            coalesce(cast(slot as string), concat_ws(' ', change_lsn, serial, kind, source_schema, source_name)), null
         )) as landed_events,
         bool_or(has_metadata or kind in ('BEGIN', 'END')) as has_metadata,
         bool_or(kind = 'END') as has_end,

@@ -7,7 +7,7 @@
     {% do dbt_cdc.raise_cdc_error(
         22859, 'the snapshot that the log begins with holds transactions that were streamed, too: '
         ~ seen[:20] | join(', ') ~ (' and ' ~ (seen | length - 20) ~ ' more' if seen | length > 20)
-        ~ ('; it has a row of topic ' ~ found.topic ~ ' and key ' ~ found.key ~ ' as of ' ~ found.last_lsn
+        ~ ('; it has a row of ' ~ found.table_name ~ ' and key ' ~ found.key ~ ' as of ' ~ found.last_lsn
             if found.last_lsn else ', as their LSNs are at or below its own'),
         'nothing of this batch is in the log; if the snapshot was read with snapshot.isolation.mode=snapshot, it holds '
         ~ 'them whole: go on without them, vars: {cdc_give_up_transactions: [' ~ seen[:200] | join(', ') ~ ']}; '
@@ -25,7 +25,7 @@ with {{ dbt_cdc._debezium_events(events, batch, before_images) }},
 
 streamed as (
     select
-        topic,
+        concat(source_schema, '.', source_name) as table_name,
         key,
         commit_lsn,
         before
@@ -36,34 +36,34 @@ streamed as (
 
 snapshot_rows as (
     select
-        topic,
+        concat(source_schema, '.', source_name) as table_name,
         key,
         max(wal) as snapshot_lsn,
         max_by(from_json(after, 'map<string, string>'), position) as snapshot_row
     from events
     where kind = 'r' and xid = 'snapshot'
-    group by topic, key
+    group by table_name, key
 ),
 
 -- a change fits where the row before it is that of the snapshot; an insert fits none
 first_changes as (
     select
-        topic,
+        table_name,
         key,
         commit_lsn,
-        row_number() over (partition by topic, key order by commit_lsn) as number,
+        row_number() over (partition by table_name, key order by commit_lsn) as number,
         bool_or(before is not null and not coalesce(exists(
             map_entries(from_json(before, 'map<string, string>')),
             entry -> entry.value <> try_element_at(snapshot_row, entry.key)
         ), false)) as fits
     from streamed
-    inner join snapshot_rows using (topic, key)
+    inner join snapshot_rows using (table_name, key)
     where coalesce(key, 'null') <> 'null'
-    group by topic, key, commit_lsn
+    group by table_name, key, commit_lsn
 ),
 
 last_seen as (
-    select max(struct(commit_lsn, key, topic)) as seen
+    select max(struct(commit_lsn, key, table_name)) as seen
     from first_changes
     where number = 1 and not fits
 )
@@ -71,7 +71,7 @@ last_seen as (
 select
     any_value(seen.commit_lsn) as last_lsn,
     any_value(seen.key) as key,
-    any_value(seen.topic) as topic,
+    any_value(seen.table_name) as table_name,
     to_json(array_sort(collect_set(commit_lsn))) as transactions
 from streamed
 cross join last_seen

@@ -20,10 +20,26 @@
     ) %}
     {% set columns = dbt_cdc._with_given_types(name, source.columns, types, in_yaml=place.kind == 'log') %}
     {% do dbt_cdc._tell_of_types(name, columns) %}
+    {% do dbt_cdc._tell_of_defaults(name, table.schemas) %}
     {% do return({
         'name': dbt_cdc._object_name(instance) ~ '_ct', 'columns': columns, 'config': {'meta': {'cdc': meta}},
         'origin': source.origin,
     }) %}
+{% endmacro %}
+
+
+{#- Kafka Connect writes the default of a column for NULL, unless told otherwise, and no event tells. -#}
+{% macro _tell_of_defaults(table, schemas) %}
+    {% set names = [] %}
+    {% for part in schemas | sum(start=[]) if part.field == 'after' %}
+        {% for field in part.fields if field.optional and field.default is defined and field.field not in names %}
+            {% do names.append(field.field) %}
+        {% endfor %}
+    {% endfor %}
+    {% do dbt_cdc._log_line(
+        table ~ ': NULL in ' ~ names | join(', ') ~ ' lands as the DEFAULT of the column, unless the connector has '
+        ~ 'value.converter.replace.null.with.default=false (' ~ dbt_cdc._page('landing.md#the-connector') ~ ')'
+    ) if names %}
 {% endmacro %}
 
 

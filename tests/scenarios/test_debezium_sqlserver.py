@@ -333,6 +333,37 @@ def test_what_the_snapshot_holds_is_not_captured_again(shop: Shop, what: str) ->
     assert shop.has(database)
 
 
+def test_a_row_of_another_table_in_the_same_topic_was_not_seen(shop: Shop) -> None:
+    """Where all topics are one, equal keys are of different rows."""
+    shop.start()
+    database = Database(["t", "other"], ["t", "other"])
+    database.commit(("insert", "other", row(7, "first")))
+    connector = SqlServerConnector(database, "sql")
+    connector.snapshot()
+    database.commit(("insert", "t", row(7, "new")))
+    connector.stream()
+    assert shop.run([replace(event, topic="sql.all") for event in connector.sent]).success
+    assert shop.has(database)
+
+
+@pytest.mark.parametrize("metadata", [True, False])
+def test_halves_of_a_key_change_may_have_one_number(shop: Shop, metadata: bool) -> None:
+    """As a Debezium that orders by command id sends them."""
+    database, connector = begin(shop, 1, metadata=metadata)
+    database.commit(["update", "t", row(1, "first"), row(2, "first")])
+    database.commit(("insert", "t", row(3, "last")))
+    connector.stream()
+    events = [
+        with_source(e, event_serial_no=1) if '"op": "c"' in (e.value or "") else e
+        for e in connector.sent
+    ]
+    assert events != connector.sent
+    shop.start()
+    assert shop.run(events).success
+    assert [kind for (_, kind) in logged(shop, "lsn, operation")][0] == "UPDATE"
+    assert shop.is_balanced()
+
+
 @pytest.mark.more
 def test_another_database_is_refused(shop: Shop) -> None:
     database, connector = begin(shop, 1)

@@ -186,8 +186,10 @@ def test_the_shipped_events(first: First, capsys: pytest.CaptureFixture[str]) ->
 
 
 @pytest.mark.more
-def test_events_with_schemas(first: First) -> None:
+def test_events_with_schemas(first: First, capsys: pytest.CaptureFixture[str]) -> None:
     fields = [{"field": name, **kind} for name, kind in ON.items()]
+    fields[0]["default"] = 0  # of a column that takes no NULL
+    fields[1] |= {"default": 1, "optional": True}
     schema = {"type": "struct", "fields": [
         {"field": "before", "type": "struct", "fields": fields},
         {"field": "after", "type": "struct", "fields": fields},
@@ -197,6 +199,7 @@ def test_events_with_schemas(first: First) -> None:
     value = {"schema": schema, "payload": plain["value"]}
     first.land({**plain, "key": key, "value": value}, end(2))
     assert first.init(landed="./landing") == 0
+    assert "public.items: NULL in kind lands as the DEFAULT of the co" in capsys.readouterr().out
     assert first.columns("public_items") == {
         "id": "bigint", "kind": "smallint", "price": "decimal(12,2)", "paid": "boolean",
         "day": "date", "at": "timestamp", "seen": "timestamp", "open time": "bigint",
@@ -430,6 +433,7 @@ def test_a_real_log_with_schemas(first: First, capsys: pytest.CaptureFixture[str
     said = capsys.readouterr().out
     told = "changes, no key (kind of two rows of the snapshot is the same): no net changes and no"
     assert f"found public.events_log: 199 {told}" in said
+    assert "public.customers: NULL in tier lands as the DEFAULT of the column, unless" in said
     assert "public_events_log.sql" not in first.files()
     first.dbt("run")
     truth = Truth(data / "postgres")
