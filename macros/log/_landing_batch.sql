@@ -109,9 +109,14 @@ where false
 {#- Offsets that did not land: compaction, transactions and filters of the sink leave holes, and so does a file that is
     lost or late. debezium_log finds by itself which events lack; it is told here which offsets. -#}
 {% macro _landing_tell_holes(batch, holes) %}
-    {% set texts = holes[:5] %}
-    {% set text = holes | length ~ (' hole' if holes | length == 1 else ' holes') ~ ' in the offsets: '
-        ~ texts | join('; ') ~ ('; ...' if holes | length > 5) %}
+    {% set texts, number = [], holes[0].holes if holes else 0 %}
+    {% for hole in holes %}
+        {% do texts.append(hole.mark_topic ~ ' partition ' ~ hole.mark_partition ~ ', ' ~ (
+            'offset ' ~ hole.first_offset if hole.first_offset == hole.last_offset
+            else 'offsets ' ~ hole.first_offset ~ ' to ' ~ hole.last_offset)) %}
+    {% endfor %}
+    {% set text = number ~ (' hole' if number == 1 else ' holes') ~ ' in the offsets: ' ~ texts | join('; ')
+        ~ ('; ...' if number > texts | length) %}
     {% if holes and batch.holes == 'refuse' %}
         {% do dbt_cdc._landing_error(batch.place, text,
             "land what is missing and run again; where nothing is, as in a compacted topic, give holes='tell'") %}
@@ -119,10 +124,4 @@ where false
         {% do dbt_cdc._log_line(model.name ~ ': ' ~ text
             ~ "; compaction, transactions and a sink that leaves out tombstones make holes, and so do lost files") %}
     {% endif %}
-{% endmacro %}
-
-
-{% macro _landing_hole(topic, partition, first, last) %}
-    {% do return(topic ~ ' partition ' ~ partition ~ ', '
-        ~ ('offset ' ~ first if first == last else 'offsets ' ~ first ~ ' to ' ~ last)) %}
 {% endmacro %}

@@ -24,6 +24,11 @@
         {% do dbt_cdc._log_line(model.name ~ ': lands ' ~ files_per_run ~ ' of ' ~ batch.files[0].files
             ~ ' files that are new; the next run goes on with the others') %}
     {% endif %}
+    {% if batch.changed and batch.changed[0].files > files_per_run and dbt_cdc._is_building() %}
+        {% do dbt_cdc._log_line(model.name ~ ': compares ' ~ files_per_run ~ ' of ' ~ batch.changed[0].files
+            ~ ' files whose size or time is no longer that of what landed, the last ones first; to have all compared, '
+            ~ 'give files_per_run') %}
+    {% endif %}
     {% do dbt_cdc._landing_find_companions(batch, found[0]) if found %}
 {% endmacro %}
 
@@ -157,7 +162,12 @@ counted as (
     select
         *,
         row_number() over (
-            partition by is_changed, kind = 'companion' order by arrived_at, topic, partition, start_offset, file_name
+            partition by is_changed, kind = 'companion'
+            -- a sink writes its last files again; all of a folder that was copied are younger than they were
+            order by
+                is_changed and landed_size <> file_size desc,
+                if(is_changed, file_modified_at, null) desc,
+                arrived_at, topic, partition, start_offset, file_name
         ) as number,
         count(*) over (partition by is_changed, kind = 'companion') as files
     from found

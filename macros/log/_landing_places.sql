@@ -47,26 +47,54 @@ group by mark_topic, mark_partition
 
 {#- `groups`: rows of one lane each, in the order of their first places. -#}
 {% macro _landing_check_groups(batch, groups) %}
-    {% set lanes, holes, suspects = {}, [], [] %}
+    {% set lanes, suspects, apart = {}, [], [] %}
     {% for group in groups if group.first_mark is not none %}
         {% set lane = (group.mark_topic, group.mark_partition) %}
         {% set last = lanes.get(lane, group.landed_mark) %}
         {% if last is not none and group.first_mark <= last or group.places < group.events %}
             {% do suspects.append(group.first_mark) %}
         {% endif %}
-        {% if batch.layout != 'events' and last is not none and group.first_mark > last + 1 %}
-            {% do holes.append(dbt_cdc._landing_hole(lane[0], lane[1], last + 1, group.first_mark - 1)) %}
-        {% endif %}
-        {% set inner = group.last_mark - group.first_mark + 1 - group.places %}
-        {% if batch.layout != 'events' and inner %}
-            {% do holes.append(lane[0] ~ ' partition ' ~ lane[1] ~ ', ' ~ inner ~ ' between ' ~ group.first_mark
-                ~ ' and ' ~ group.last_mark) %}
+        {% if last is not none and group.first_mark > last + 1
+            or group.last_mark - group.first_mark + 1 > group.places %}
+            {% do apart.append(lane) %}
         {% endif %}
         {% do lanes.update({lane: [last if last is not none else group.last_mark, group.last_mark] | max}) %}
     {% endfor %}
     {% do dbt_cdc._landing_check_copies(batch, suspects | min) if suspects %}
-    {% do dbt_cdc._landing_tell_holes(batch, holes) %}
+    {% if apart and batch.layout != 'events' and batch.holes != 'pass' %}
+        {% do dbt_cdc._landing_tell_holes(batch, dbt_cdc._fetch(dbt_cdc._landing_holes(batch))) %}
+    {% endif %}
 {% endmacro %}
+
+
+{#- Offsets behind all that has landed of a partition that are not in the batch, whatever file they could be in. -#}
+{% macro _landing_holes(batch) -%}
+with {{ dbt_cdc._landing_rows(batch) if batch.files else dbt_cdc._landing_table_rows(batch) }},
+
+marks as (
+    {{ dbt_cdc._landing_marks(batch) | indent(4) }}
+)
+
+select
+    mark_topic,
+    mark_partition,
+    last_mark + 1 as first_offset,
+    mark - 1 as last_offset,
+    count(*) over () as holes
+from (
+    select
+        mark_topic,
+        mark_partition,
+        mark,
+        lag(mark, 1, landed_mark) over (partition by mark_topic, mark_partition order by mark) as last_mark
+    from rows
+    left join marks on mark_topic <=> landed_topic and mark_partition <=> landed_partition
+    where mark > coalesce(landed_mark, -1)
+)
+where mark > last_mark + 1
+order by mark_topic, mark_partition, first_offset
+limit 5
+{%- endmacro %}
 
 
 {#- Events at places that had landed, or twice in the batch: copies, others, or late. -#}
@@ -76,10 +104,11 @@ group by mark_topic, mark_partition
     {% if found.other %}
         {% do dbt_cdc._landing_error(
             found.other, 'it is there twice, with different content (' ~ found.other_places ~ ')',
-            'only one of them is what the source sent: correct the file, or remove the row that has landed: '
-            ~ dbt_cdc._landing_statement('delete from ' ~ this ~ ' where ' ~ (
-                'position = ' ~ found.other_mark if is_of_positions
-                else "topic = '" ~ found.other_topic ~ "' and partition = " ~ found.other_partition
+            'only one of them is what the source sent: correct the file, or ' ~ (
+                'give the event a position behind the last one (' ~ batch.last_position ~ ')' if is_of_positions
+                else 'remove what has landed: ' ~ dbt_cdc._landing_statement(
+                    'update ' ~ this ~ " set topic = concat('removed.', topic), key = null, value = null where "
+                    ~ "topic = '" ~ found.other_topic ~ "' and partition = " ~ found.other_partition
                     ~ ' and offset = ' ~ found.other_mark))
         ) %}
     {% elif found.late and (is_of_positions or batch.late == 'refuse') %}

@@ -387,6 +387,49 @@ def test_offsets_that_come_again_or_late(landing: Landing) -> None:
     assert landing.places()[7:] == ["o0:9", "o0:10", "o0:11"]
 
 
+def test_what_is_removed_keeps_its_position(landing: Landing) -> None:
+    """An event that got it would never be read by who reads on by positions."""
+    landing.sink(ORDERS, 0, 0, [value(0), value(1, "wrong")])
+    landing.land()
+    landing.write(f"again/{ORDERS}+0+1.json", [value(1)])
+    (statement,) = re.findall(r"update .* and offset = 1", landing.refusal())
+    landing.project.sql(statement)
+    landing.land()
+    assert landing.places() == ["o0:0", "o0:1", "o0:1"]
+    query = "select * from {schema}.landed where offset = 1 order by position"
+    removed, right = landing.project.sql(query)
+    assert (removed.position, removed.topic, removed.value) == (2, f"removed.{ORDERS}", None)
+    assert (right.position, right.topic, right.value) == (3, ORDERS, value(1))
+
+
+def test_files_whose_offsets_are_mixed_have_no_holes(landing: Landing) -> None:
+    """As those of two writers at once, or of a table whose files were made fewer."""
+    landing.files(layout="kafka_records", holes="refuse")
+    place = {"topic": ORDERS, "partition": 0}
+    lines = [json.dumps(place | {"offset": n, "value": value(n)}) for n in range(8)]
+    landing.write("a.jsonl", [lines[0], lines[2], lines[4]])
+    landing.write("b.jsonl", [lines[1], lines[3]])
+    landing.land()
+    landing.write("c.jsonl", [lines[5], lines[7]])
+    assert "1 hole in the offsets: pg.public.orders partition 0, offset 6" in landing.refusal()
+
+
+@pytest.mark.more
+def test_the_last_changed_files_are_compared_first(landing: Landing) -> None:
+    """Of a folder that was copied all have changed, and the sink goes on in the last one."""
+    landing.files(files_per_run=2)
+    files = [landing.sink(ORDERS, 0, n, [value(n)]) for n in range(3)]
+    landing.land()
+    landing.land()
+    for number, file in enumerate(files):
+        os.utime(file, (2**31 + number, 2**31 + number))
+    landing.sink(ORDERS, 0, 2, [value(2), value(3)])
+    os.utime(files[2], (2**30, 2**30))
+    said = landing.land()
+    assert "landed: compares 2 of 3 files whose size or time is no longer that of what" in said
+    assert landing.places()[3:] == ["o0:3"]
+
+
 @pytest.mark.more
 def test_files_of_keys(landing: Landing) -> None:
     """A line of them belongs to the same line of the values."""
