@@ -15,13 +15,17 @@ from harness import Project, interpret, is_shared, join_spark, share, start_spar
 from pyspark.sql import SparkSession
 
 LONGEST = 20  # seconds
+WITHOUT_JAVA = ("rules", "text")
 SESSIONS: list[SparkSession] = []
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Where workers run the tests, they share one Java: it warms up once."""
     is_worker = hasattr(session.config, "workerinput")
-    if not is_worker and session.config.getoption("numprocesses", None) and not is_shared():
+    needs_java = not all(Path(path).name in WITHOUT_JAVA for path in session.config.args)
+    if is_worker or is_shared() or not needs_java:
+        return
+    if session.config.getoption("numprocesses", None):
         SESSIONS.append(start_spark(Path(tempfile.mkdtemp(prefix="dbt_cdc_"))))
         share(SESSIONS[0])
 

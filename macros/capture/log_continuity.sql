@@ -1,14 +1,20 @@
 {#- Whether the log goes on where the last scan ended: what landed since in places that had passed, and what is gone
     before it was captured, is in no window. -#}
 
-{#- A first look, for each run: one row. `late_commits` are commits that no scan has had; `has_grown`: transactions
-    whose records a scan has had have more now, or some have none that it had. -#}
+{#- A first look, for each run: one row. `late_commits` are commits that no scan has had; `anew_lsn`: the first that
+    cannot be one of those before it, as no commit that was captured is younger; `has_grown`: transactions whose
+    records a scan has had have more now, or some have none that it had. -#}
 {% macro _continuity_sql(state) -%}
-    {%- set scanned_lsn = state.scanned_lsn -%}
+    {%- set log = dbt_cdc._log_relation() -%}
+    {%- set known = dbt_cdc._indent(dbt_cdc._known_commits_sql(), 16) -%}
+    {%- set bound = dbt_cdc._indent(dbt_cdc._late_bound_sql(state), 20) -%}
+    {%- set is_commit -%}
+(operation = 'COMMIT' or (operation in ('DDL', 'TRUNCATE') and tran_id is null)) and lsn <= '{{ state.scanned_lsn }}'
+    {%- endset -%}
     select
         (
             select count(*) > 0
-            from (select 1 from {{ dbt_cdc._log_relation() }} where lsn <= '{{ scanned_lsn }}' limit 1)
+            from (select 1 from {{ log }} where lsn <= '{{ state.scanned_lsn }}' limit 1)
         ) as reaches_back,
         {%- if not dbt_cdc._log_is_of_adapter() %}
         (
@@ -18,19 +24,44 @@
             )
         ) as has_grown,
         {%- endif %}
-        count(*) as late_commits,
-        min(log.lsn) as first_late_lsn,
-        max(log.lsn) as last_late_lsn
-    from {{ dbt_cdc._log_relation() }} as log
-    left anti join (
-        {{ dbt_cdc._indent(dbt_cdc._known_commits_sql(), 8) }}
-    ) as known on log.lsn = known.commit_lsn
-    where
-        (log.operation = 'COMMIT' or (log.operation in ('DDL', 'TRUNCATE') and log.tran_id is null))
-        and log.lsn <= '{{ scanned_lsn }}'
-        and log.lsn > (
-            {{ dbt_cdc._indent(dbt_cdc._late_bound_sql(state), 12) }}
-        )
+        count_if(anew is null) as late_commits,
+        min(if(anew is null, lsn, null)) as first_late_lsn,
+        max(if(anew is null, lsn, null)) as last_late_lsn,
+        min(anew).lsn as anew_lsn,
+        min(anew).tran_id as anew_tran_id,
+        cast(min(anew).record_time as string) as anew_time
+    from (
+        select
+            log.lsn,
+            cast(null as struct<lsn: string, tran_id: string, record_time: timestamp>) as anew
+        from {{ log }} as log
+        left anti join (
+                {{ known }}
+        ) as known on log.lsn = known.commit_lsn
+        where {{ is_commit }} and lsn > (
+                    {{ bound }}
+            )
+        union all
+        -- what was captured is not younger than that: so no file of it is read where files know their times
+        select lsn, named_struct('lsn', lsn, 'tran_id', tran_id, 'record_time', record_time)
+        from {{ log }}
+        where {{ is_commit }}
+            {%- for time in [state.intervals.values() | map(attribute='high_time') | select | max] if time %}
+            and record_time > {{ dbt_cdc._time_literal(time) }}
+            {%- endfor %}
+            and record_time > (
+                select max(commit_time) from {{ dbt_cdc._state_relation('scan_transactions') }}
+                where commit_lsn <= '{{ state.scanned_lsn }}'
+            )
+            and (
+                lsn <= (
+                    {{ bound }}
+                )
+                or lsn in (select commit_lsn from (
+                {{ known }}
+                ))
+            )
+    )
 {%- endmacro %}
 
 
@@ -94,6 +125,24 @@ from {{ dbt_cdc._state_relation('scan_transactions') }}
             22963, 'var ' ~ name ~ " is '" ~ choice ~ "'", "give 'stop' or 'pass'") %}
     {% endif %}
     {% do return(choice) %}
+{% endmacro %}
+
+
+{#- LSNs that began again far below what was captured would never be captured. -#}
+{% macro _check_not_anew(found, scanned_lsn) %}
+    {% if found.get('anew_lsn') %}
+        {% set what = 'the log was captured up to ' ~ scanned_lsn ~ ', and has a later commit below, ' ~ found.anew_lsn
+            ~ ' (tran_id ' ~ found.anew_tran_id ~ ', ' ~ found.anew_time ~ '): its LSNs began anew' %}
+        {% if dbt_cdc._stop_or_pass('cdc_late_commits', var('cdc_late_commits', 'stop')) == 'pass' %}
+            {% do dbt_cdc._log_line(what ~ '; no change table has what it tells') %}
+        {% else %}
+            {% do dbt_cdc.raise_cdc_error(
+                22859, what,
+                'LSNs only rise: give what came since LSNs behind ' ~ scanned_lsn ~ '; where the source was restored, '
+                ~ 'land it in a log with a schema of its own; to go on without it, give vars: {cdc_late_commits: pass}'
+            ) %}
+        {% endif %}
+    {% endif %}
 {% endmacro %}
 
 

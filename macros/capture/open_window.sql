@@ -90,13 +90,16 @@
     {% set found = dbt_cdc._fetch(dbt_cdc._work_sql(state))[0] %}
     {% do dbt_cdc._check_time_zone(found.time_zone) %}
     {% do dbt_cdc._check_reaches_back(found, scanned_lsn) %}
+    {% do dbt_cdc._check_not_anew(found, scanned_lsn) %}
     {% do dbt_cdc._check_late_commits(found, state) %}
     {% set has_open_parts = dbt_cdc._check_grown_transactions(found, state) %}
+    {% set log_end = none if found.to_lsn else dbt_cdc._checked_log_end(found, scanned_lsn) %}
+    {% do dbt_cdc._check_told_transactions(scanned_lsn, log_end) if log_end %}
     {% do return(dict(
         dbt_cdc._window_of(found, scanned_lsn),
         has_open_parts=has_open_parts,
         log_start=found.first_lsn if scanned_lsn == dbt_cdc._zero_lsn() else none,
-        log_end=none if found.to_lsn else dbt_cdc._checked_log_end(found, scanned_lsn),
+        log_end=log_end,
         has_newer=(found.to_lsn or '0xG') < (found.log_end or '')
     )) %}
 {% endmacro %}

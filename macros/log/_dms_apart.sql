@@ -1,7 +1,8 @@
-{#- Rows by fate: those that are not in the log, below its end; full loads that are not those that the log took in; rows
-    that wait. -#}
+{#- Rows by fate: those that are not in the log, below its end (late), or of its last transaction (cut); full loads that
+    are not those that the log took in; rows that wait. -#}
 {% macro _dms_rows_apart(batch) -%}
 {%- set is_first = batch.last_lsn == dbt_cdc._zero_lsn() -%}
+{%- set goes_on = not is_first and dbt_cdc._dms_has_ids(batch) -%}
 with {{ dbt_cdc._dms_rows(batch) }},
 
 changes as (
@@ -9,6 +10,7 @@ changes as (
         concat(source_schema, '.', source_name) as source_table,
         change_seq,
         hundredths,
+        transaction_id,
         {{ dbt_cdc._dms_lsn('hundredths', 'number') }} as lsn
     from placed
     -- whose operation is looked at, too
@@ -25,6 +27,24 @@ logged as (
     where operation <> 'COMMIT'
 ),
 
+{% if goes_on -%}
+-- the transaction that the log has last, where what comes next is of it, too
+cut as (
+    select
+        last_id,
+        last_hundredths
+    from (
+        select
+            max_by(transaction_id, if(is_read, lsn, null)) as last_id,
+            min_by(transaction_id, if(is_read, null, lsn)) as next_id,
+            max(if(is_read, hundredths, null)) as last_hundredths,
+            min(if(is_read, null, hundredths)) as next_hundredths
+        from (select *, lsn <= '{{ batch.last_lsn }}' as is_read from changes where change_seq is not null)
+    )
+    where last_id = next_id and next_hundredths - last_hundredths <= 100 and {{ dbt_cdc._dms_tells_ids() | indent(4) }}
+),
+
+{% endif -%}
 full_loads as (
     select
         source_table,
@@ -69,15 +89,25 @@ having count(*) > 0
 {%- if not is_first %}
 union all
 select
-    'late' as fate,
+    if(changes.lsn <= '{{ batch.last_lsn }}', 'late', 'cut') as fate,
     count(*) as changes,
     null as taken,
     array_join(slice(array_sort(collect_set(change_seq)), 1, 20), ', ') as places,
     array_join(array_sort(collect_set(changes.source_table)), ', ') as tables
 from changes
 left anti join logged on changes.lsn = logged.lsn and changes.source_table = logged.source_table
-where change_seq is not null and changes.lsn <= '{{ batch.last_lsn }}'
-having count(*) > 0
+where
+    change_seq is not null
+    and (
+        changes.lsn <= '{{ batch.last_lsn }}'
+        {%- if goes_on %}
+        or exists (
+            select 1 from cut
+            where changes.transaction_id = last_id and changes.hundredths - last_hundredths between 0 and 100
+        )
+        {%- endif %}
+    )
+group by 1
 union all
 select
     'full load' as fate,

@@ -79,14 +79,31 @@ full_load as (
 {%- endmacro %}
 
 
+{% macro _dms_has_ids(batch) %}
+    {% set found = [batch.messages is not none] %}
+    {% for relation in batch.tables.values() %}
+        {% do found.append('transaction_id' in dbt_cdc._dms_columns(relation, batch.headers)) %}
+    {% endfor %}
+    {% do return(true in found) %}
+{% endmacro %}
+
+
+{#- Whether ids tell transactions apart. One that all rows have is that of a transaction that landed alone; over more
+    than a minute it is none. -#}
+{% macro _dms_tells_ids() -%}
+(
+    select min(transaction_id) <> max(transaction_id) or max(hundredths) - min(hundredths) <= 6000
+    from placed
+    where change_seq is not null
+)
+{%- endmacro %}
+
+
 {#- CTE `committed`: the changes of whole transactions. What was committed in the same hundredth of a second is one, and
     so are two, less than a second apart, over which one transaction goes on. -#}
 {% macro _dms_committed(batch) -%}
-{%- set has_ids = namespace(found=batch.messages is not none) -%}
-{%- for relation in batch.tables.values() if 'transaction_id' in dbt_cdc._dms_columns(relation, batch.headers) -%}
-    {%- set has_ids.found = true -%}
-{%- endfor -%}
-{%- if has_ids.found -%}
+{%- set has_ids = dbt_cdc._dms_has_ids(batch) -%}
+{%- if has_ids -%}
 spans as (
     select
         hundredths,
@@ -96,11 +113,10 @@ spans as (
     from (
         select
             hundredths,
-            -- an id that all rows have is none
             coalesce(
                 last_id = lead(first_id) over in_order
                 and (lead(hundredths) over in_order) - hundredths <= 100
-                and (select min(transaction_id) <> max(transaction_id) from placed where change_seq is not null),
+                and {{ dbt_cdc._dms_tells_ids() | indent(16) }},
                 false
             ) as goes_on
         from (
@@ -127,9 +143,9 @@ committed as (
         source_name,
         case when operation in ('UPDATE', 'DELETE') then before_image end as before_image,
         case when operation in ('INSERT', 'UPDATE') then after_image end as after_image
-    from {{ 'changes inner join spans using (hundredths)' if has_ids.found
+    from {{ 'changes inner join spans using (hundredths)' if has_ids
         else '(select *, hundredths as commit_hundredths from changes)' }}
-    where commit_hundredths <= {{ dbt_cdc._dms_settled(batch) }}{{ ' - 100' if has_ids.found }}
+    where commit_hundredths <= {{ dbt_cdc._dms_settled(batch) }}{{ ' - 100' if has_ids }}
     {%- if batch.last_lsn == dbt_cdc._zero_lsn() %}
     union all
     -- a full load, whose time nothing tells, is from right before the first change, also of those that wait

@@ -48,7 +48,12 @@ imaged as (
         *,
         {{ dbt_cdc._dms_message_image('before', seq) | indent(8) }} as before_image,
         {{ dbt_cdc._dms_message_image('after', seq) | indent(8) }} as after_image,
-        coalesce(after_image, before_image) as row_image,
+        -- of a deleted row one of them may be the key alone
+        if(
+            verb = 'delete' and length({{ dbt_cdc._dms_without_nulls('before_image') | indent(12) }})
+            > length({{ dbt_cdc._dms_without_nulls('after_image') | indent(12) }}),
+            before_image, coalesce(after_image, before_image)
+        ) as row_image,
         {{ dbt_cdc._dms_has_key(batch) }} as has_key,
         {{ dbt_cdc._dms_message_key(batch) | indent(8) }} as key_image
     from told

@@ -41,7 +41,9 @@ timed as (
         try_cast(substr(change_seq, 17, 19) as bigint) as number
     from (
         select
-            * except (change_seq),
+            * except (change_seq, transaction_id),
+            -- zeros are the id of no transaction
+            nullif(trim(leading '0' from transaction_id), '') as transaction_id,
             {{ dbt_cdc._dms_checked_seq() | indent(12) }} as change_seq
         from landed
     )

@@ -73,9 +73,10 @@ where not exists (select 1 from {{ this }} where lsn > '{{ batch.last_lsn }}' an
     {% do dbt_cdc._check_session_time_zone() %}
     {% for row in dbt_cdc._fetch(dbt_cdc._dms_rows_apart(batch)) %}
         {% set what = row.changes ~ ' rows of ' ~ row.tables %}
-        {% if row.fate == 'late' %}
+        {% if row.fate in ['late', 'cut'] %}
             {% do dbt_cdc.raise_cdc_error(
-                22859, 'dms_log: ' ~ what ~ ' landed when the log had read beyond them, at change_seq ' ~ row.places
+                22859, 'dms_log: ' ~ what ~ ' landed when the log had ' ~ ('read beyond them' if row.fate == 'late'
+                else 'the beginning of their transaction') ~ ', at change_seq ' ~ row.places
                 ~ (' and more' if row.changes > 20 else ''),
                 'give settle_minutes that all tables keep; write the log anew (dbt run --full-refresh --select '
                 ~ batch.log.identifier ~ ') and take them in as late commits (' ~ dbt_cdc._page('monitoring.md')

@@ -48,6 +48,16 @@ arrived as (
         and rows.offset > lanes.landed_mark
         {%- endif %}
     window by_offset as (partition by rows.topic, rows.partition order by rows.offset)
+),
+
+-- as the look has seen them; a row also where none is left
+counted as (
+    select
+        arrived.*,
+        count(mark) over () as row_count,
+        coalesce(sum({{ dbt_cdc._landing_table_print(batch) }}) over (), 0) as print
+    from (select 1)
+    left join arrived on true
 )
 
 select
@@ -55,7 +65,13 @@ select
     topic,
     partition,
     offset,
-    key,
+    if(
+        row_count = {{ batch.row_count }} and print = {{ batch.print }}, key,
+        {{ dbt_cdc._raise_bad_record(
+            dbt_cdc._literal(batch.place), "'rows of it went, came or changed while it was read'",
+            'run again: nothing of this batch has landed'
+        ) | indent(8) }}
+    ) as key,
     value,
     headers,
     timestamp,
@@ -63,8 +79,8 @@ select
     cast(null as bigint) as file_line,
     cast(null as bigint) as file_size,
     cast(null as timestamp) as file_modified_at
-from arrived
-where not previous_offset <=> offset
+from counted
+where (mark is null or not previous_offset <=> offset)
 {{- dbt_cdc._landing_guard(batch, 'and') }}
     {%- else -%}
 {{ dbt_cdc._landing_nothing() }}
@@ -84,11 +100,16 @@ where not previous_offset <=> offset
         {% do groups.append(group) if group.events %}
         {% do below.append(group) if group.unlike_landed %}
     {% endfor %}
-    {% do batch.update(lanes=groups) %}
+    {% do batch.update(
+        lanes=groups, row_count=groups | sum(attribute='events'), print=groups | sum(attribute='print')) %}
     {% if below %}
         {% do dbt_cdc._landing_check_copies(batch, below | map(attribute='first_below') | min) %}
         {% if batch.late == 'take' and batch.copies %}
-            {% do batch.update(late_rows=true, lanes=dbt_cdc._landing_all_lanes(groups, below)) %}
+            {% do batch.update(
+                late_rows=true, lanes=dbt_cdc._landing_all_lanes(groups, below),
+                row_count=batch.row_count + below | sum(attribute='late'),
+                print=batch.print + below | sum(attribute='late_print')
+            ) %}
         {% endif %}
     {% endif %}
     {% do dbt_cdc._landing_check_groups(batch, groups) %}
@@ -107,8 +128,7 @@ where not previous_offset <=> offset
 {#- A row below what has landed is unlike it where its place did not land, or landed with another timestamp; without
     timestamps contents are compared. The source may have deleted rows since they landed. -#}
 {% macro _landing_table_groups(batch) -%}
-{%- set content = 'xxhash64(key, value)' if batch.columns.timestamp == dbt_cdc._landing_value('timestamp', '', none)
-    else 'timestamp' -%}
+{%- set content = dbt_cdc._landing_table_content(batch) -%}
 with {{ dbt_cdc._landing_table_rows(batch) }},
 
 marks as (
@@ -135,7 +155,9 @@ news as (
         landed_mark,
         coalesce(mark > landed_mark, true) as is_new,
         {{ 'mark <= landed_mark and (known_mark is null or not ' ~ content ~ ' <=> known_content)'
-            if batch.log else 'false' }} as is_unlike
+            if batch.log else 'false' }} as is_unlike,
+        {{ 'mark <= landed_mark and known_mark is null' if batch.log else 'false' }} as is_late,
+        {{ dbt_cdc._landing_table_print(batch) }} as print
     from rows
     left join marks on mark_topic <=> landed_topic and mark_partition <=> landed_partition
     {%- if batch.log %}
@@ -153,8 +175,23 @@ select
     max(if(is_new, mark, null)) as last_mark,
     count_if(is_unlike) as unlike_landed,
     min(if(is_unlike, mark, null)) as first_below,
+    coalesce(sum(if(is_new, print, null)), 0) as print,
+    count_if(is_late) as late,
+    coalesce(sum(if(is_late, print, null)), 0) as late_print,
     max(landed_mark) as landed_mark
 from news
 group by mark_topic, mark_partition
 order by mark_topic, mark_partition
 {%- endmacro %}
+
+
+{% macro _landing_table_content(batch) %}
+    {% do return('xxhash64(key, value)' if batch.columns.timestamp == dbt_cdc._landing_value('timestamp', '', none)
+        else 'timestamp') %}
+{% endmacro %}
+
+
+{#- A number of a row: that of other rows has another sum. -#}
+{% macro _landing_table_print(batch) %}
+    {% do return('hash(mark_topic, mark_partition, mark, ' ~ dbt_cdc._landing_table_content(batch) ~ ')') %}
+{% endmacro %}

@@ -81,7 +81,7 @@
 
 
 {#- The tables whose changes have landed, by name: {source_schema, source_name, changes, without_before_image, key,
-    repeats_key: rows of a snapshot have the same one, schemas: the events' own, the last one last}. -#}
+    repeats_key: rows have the same one, schemas: the events' own, the last one last}. -#}
 {% macro _landed_tables(place) %}
     {% set tables = {} %}
     {% do place.update(connector=dbt_cdc._landed_connector(place.relation)) if place.kind != 'log' %}
@@ -124,6 +124,8 @@ with changes as (
         cast(null as string) as key,
         cast(null as string) as snapshot_key,
         cast(null as string) as snapshot_row,
+        cast(null as string) as inserted_row,
+        false as is_removal,
         cast(null as string) as fields
     from {{ place.relation }}
 )
@@ -148,10 +150,30 @@ changes as (
         if(get_json_object(key, '$.schema.type') = 'struct', get_json_object(key, '$.payload'), key) as key,
         if(kind = 'r', concat({{ dbt_cdc._debezium_wal(batch) }}, ' ', key), null) as snapshot_key,
         if(kind = 'r', after, null) as snapshot_row,
+        -- of a copy it is the same
+        if(kind = 'c', concat_ws(' ', {{ dbt_cdc._debezium_wal(batch) }}, after), null) as inserted_row,
+        kind in ('d', 't') as is_removal,
         if(value_schema is null, null, get_json_object(value, '$.schema.fields')) as fields
     from kinds
 )
-{%- endif %}
+{%- endif %},
+
+-- between two rows with one key the first is deleted
+repeated as (
+    select distinct
+        source_schema,
+        source_name,
+        true as is_repeated
+    from (
+        select
+            *,
+            count_if(is_removal and key is null) over (partition by source_schema, source_name) as removals
+        from changes
+    )
+    where key is not null
+    group by source_schema, source_name, key
+    having count(distinct inserted_row) > 1 + count_if(is_removal) + max(removals)
+)
 
 select
     source_schema,
@@ -160,8 +182,10 @@ select
     count_if(is_change) as changes,
     count_if(lacks_before_image) as without_before_image,
     max_by(key, if(key is null, null, lsn)) as key,
-    count(distinct snapshot_key, snapshot_row) > count(distinct snapshot_key) as repeats_key
+    count(distinct snapshot_key, snapshot_row) > count(distinct snapshot_key)
+    or coalesce(bool_or(is_repeated), false) as repeats_key
 from changes
+left join repeated using (source_schema, source_name)
 group by source_schema, source_name, fields
 order by source_schema, source_name, max(lsn)
 {%- endmacro %}

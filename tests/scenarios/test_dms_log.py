@@ -319,6 +319,25 @@ def test_a_transaction_of_two_seconds_is_one(way: Landed) -> None:
     assert [row.operation for row in way.records()].count("COMMIT") == 3
 
 
+def test_a_lone_transaction_is_never_published_in_two_halves(way: Landed) -> None:
+    """Nothing else has landed; and where its rest lands too late, the log stops."""
+    rows = [(seq(n, n), "I", "a", n, "a", 1.0) for n in (1, 2, 3)]
+    way.start(QLIK)
+    assert way.run(bad(rows[:2])).success
+    assert [row.operation for row in way.records()] == ["INSERT", "INSERT", "COMMIT"]
+    result = way.run(bad(rows[2:]))
+    assert (
+        "CDC 22859: dms_log: 1 rows of dbo.orders landed when the log had the beginning of their"
+        f" transaction, at change_seq {seq(3, 3)}: give settle_minutes" in result.output
+    )
+    assert way.project.dbt("run", "--select", "shop_log", "--full-refresh").success
+    assert [row.operation for row in way.records()] == ["INSERT"] * 3 + ["COMMIT"]
+    # an id that rows of two minutes have tells nothing
+    way.start(QLIK)
+    assert way.run(bad([*rows, (f"20260701120200{4:021}", *rows[0][1:])])).success
+    assert [row.operation for row in way.records()].count("COMMIT") == 4
+
+
 @pytest.mark.more
 def test_another_time_zone_is_refused_before_anything_is_written(landed: Landed) -> None:
     landed.start(QLIK)
@@ -501,6 +520,18 @@ def test_a_message_is_read_as_it_is_written(streamed: Streamed) -> None:
     assert (update.source_schema, update.source_name) == ("dbo", "notes")
     assert json.loads(update.before_image) == json.loads(update.after_image) == texts(ROW)
     assert json.loads(delete.before_image) == texts(ROW)
+
+
+@pytest.mark.parametrize("data", [{"id": 1}, {"id": 1, "text": None, "n": None}])
+@pytest.mark.parametrize("is_reversed", [False, pytest.param(True, marks=MORE)])
+def test_a_deleted_row_is_the_one_that_tells_more(
+    streamed: Streamed, data: dict[str, Any], is_reversed: bool
+) -> None:
+    streamed.start()
+    images = {"row": ROW, "before": data} if is_reversed else {"row": data, "before": ROW}
+    result = streamed.run([("shop", dms_message("delete", seq(1, 1), KEYED, **images))])
+    assert result.success, result.output
+    assert json.loads(streamed.records()[0].before_image) == ROW
 
 
 @pytest.mark.parametrize(

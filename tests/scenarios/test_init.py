@@ -215,13 +215,19 @@ def test_events_with_schemas(first: First, capsys: pytest.CaptureFixture[str]) -
 
 @pytest.mark.more
 def test_a_key_that_is_none(first: First, capsys: pytest.CaptureFixture[str]) -> None:
-    """Debezium's message key may be any columns: rows of a snapshot tell."""
-    first.land(
-        event(1, "r", {"id": 1, "name": "a"}), event(2, "r", {"id": 1, "name": "b"}),
-        event(3, "c", {"id": 2, "name": "c"}), end(4),
-    )  # fmt: skip
-    assert first.init(landed="./landing") == 0
-    assert "no key (id of two rows of the snapshot is the same): no net" in capsys.readouterr().out
+    """Debezium's message key may be any columns: rows of a snapshot tell, and inserted ones."""
+    rows = [event(n, "c", {"id": 1, "name": name}) for n, name in ((1, "a"), (3, "b"), (4, "b"))]
+    # deleted between them, or a copy, it is one
+    first.land(rows[0], event(2, "d", None, before={"id": 1, "name": "a"}), *rows[1:], end(5))
+    assert first.init(landed="./landing", dry_run=True) == 0
+    assert "found public.items: 4 changes, key id\n" in capsys.readouterr().out
+    for op in "cr":
+        first.land(
+            event(1, op, {"id": 1, "name": "a"}), event(2, op, {"id": 1, "name": "b"}),
+            event(3, "c", {"id": 2, "name": "c"}), end(4),
+        )  # fmt: skip
+        assert first.init(landed="./landing", dry_run=op == "c") == 0
+        assert "no key (id of two rows is the same): no net" in capsys.readouterr().out
     assert "public_items.sql" not in first.files()
     shutil.rmtree("models")
     first.project.write("dbt_project.yml", PROJECT)
@@ -431,7 +437,7 @@ def test_a_real_log_with_schemas(first: First, capsys: pytest.CaptureFixture[str
     }  # fmt: skip
     assert first.init(landed="./landing", types=types) == 0
     said = capsys.readouterr().out
-    told = "changes, no key (kind of two rows of the snapshot is the same): no net changes and no"
+    told = "changes, no key (kind of two rows is the same): no net changes and no"
     assert f"found public.events_log: 199 {told}" in said
     assert "public.customers: NULL in tier lands as the DEFAULT of the column, unless" in said
     assert "public_events_log.sql" not in first.files()

@@ -538,6 +538,43 @@ def test_what_would_be_passed_over(landing: Landing) -> None:
         landing.spark.conf.unset("spark.sql.files.ignoreCorruptFiles")
 
 
+def test_rows_that_change_between_look_and_landing(landing: Landing) -> None:
+    """A row that goes, all of them, another one in its place, one more: none is passed over."""
+    kafka = f"{landing.project.schema}.kafka"
+    landing.project.sql(f"create table {{schema}}.kafka ({KAFKA}) using delta")
+
+    def add(*offsets: int, time: str = "10:00:00") -> None:
+        """Rows of the stream."""
+        for n in offsets:
+            landing.project.sql(
+                f"insert into {{schema}}.kafka values ('{ORDERS}', 0, {n}, null, '{value(n)}',"
+                f" timestamp '2024-01-01 {time}')"
+            )
+
+    landing.model(f"landed_table('{kafka}')")
+    add(0, 1, 2, 4, 5)
+    landing.land()
+    landing.model(f"landed_table('{kafka}', late='take')")
+    add(3, 6, 7, 8)
+    with recorded() as statements, dying_at(lambda sql: "landed__dbt_tmp" in sql):
+        assert not landing.run().success
+    (view,) = [s for s in statements if s.startswith("create or replace temporary view")]
+    for change in (
+        "delete from {schema}.kafka where offset = 7",
+        "delete from {schema}.kafka where offset = 3",
+        "delete from {schema}.kafka where offset in (3, 6, 7, 8)",
+        "update {schema}.kafka set timestamp = timestamp '2024-01-02' where offset = 7",
+        f"insert into {{schema}}.kafka select '{ORDERS}', 0, 7, null, 'other', null",
+    ):
+        landing.project.sql(change)
+        with pytest.raises((PySparkException, Py4JError), match="went, came or changed while it"):
+            landing.spark.newSession().sql(view.partition(" as")[2]).collect()
+        landing.project.sql("delete from {schema}.kafka where offset in (3, 6, 7, 8)")
+        add(3, 6, 7, 8)
+    landing.land()
+    assert landing.places() == [f"o0:{n}" for n in (0, 1, 2, 4, 5, 3, 6, 7, 8)]
+
+
 @pytest.mark.more
 def test_a_table_of_a_stream(landing: Landing) -> None:
     """As Spark's Kafka source has it; partitions lag, rows come again, late and with holes."""

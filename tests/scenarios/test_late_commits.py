@@ -261,6 +261,65 @@ def test_a_log_that_tells_some_transactions(make_project: Callable[..., Project]
     assert ids(target) == [1, 2, 3, 4, 5, 6]
 
 
+@pytest.mark.parametrize(
+    ("told", "instead", "says"),
+    [
+        ("'records', 2", "'records', 3", "3 records from {first} on, inserts or deletes in dbo.i"),
+        ("'items'", "'notes'", "2 records from {first} on, inserts or deletes in dbo.notes;"),
+        ("'updated', array()", "'updated', array(named_struct('source_schema', 'dbo',"
+         " 'source_name', 'items'))", "in dbo.items, updates in dbo.items;"),
+        ("'schema_changes', array()", "'schema_changes', array(named_struct('lsn', lsn,"
+         " 'operation', 'TRUNCATE', 'source_schema', 'dbo', 'source_name', 'items'))",
+         "TRUNCATE of dbo.items at {commit};"),
+        ("min(lsn)", "max(lsn)", "2 records from {commit} on, "),
+    ],
+)  # fmt: skip
+def test_a_commit_that_tells_something_else(
+    make_project: Callable[..., Project], told: str, instead: str, says: str
+) -> None:
+    target, writer = capture(make_project)
+    target.land(writer.insert("items", id=1, name="n"))
+    target.run()
+    first, commit = part(writer, "INSERT", "told", 2), part(writer, "COMMIT", "told")
+    target.land([first, commit])
+    target.project.write("models/raw_log.sql", TOLD.replace(told, instead))
+    result = target.project.dbt("run")
+    for text in (
+        f"CDC 22859: bad log record of lsn {commit.lsn}, tran_id told, column transaction: it",
+        says.format(first=first.lsn, commit=commit.lsn),
+        f"; the log has 2 records from {first.lsn} on, inserts or deletes in dbo.items: nothing",
+        "or leave it NULL, or the column away",
+    ):
+        assert text in result.output, result.output
+    target.project.write("models/raw_log.sql", TOLD)
+    target.run()
+    assert ids(target) == [1, 2]
+
+
+@pytest.mark.parametrize("start", [0, 0x1000], ids=["below", "in the same places"])
+def test_lsns_that_begin_anew(make_project: Callable[..., Project], start: int) -> None:
+    """A source that was restored: what it does since is never passed over as seen."""
+    target, writer = capture(make_project)
+    writer.records = 0x1000
+    for n in (1, 2):
+        target.land(writer.insert("items", id=n, name="n"))
+        target.run()
+    anew = Writer()
+    anew.records, anew.transactions, anew.time = start, 7, writer.time
+    late = anew.insert("items", id=3, name="n")
+    target.land(late)
+    result = target.project.dbt("run")
+    for text in (
+        f"CDC 22859: the log was captured up to {writer.last}, and has a later commit below, "
+        f"{late[-1].lsn} (tran_id t8, ",
+        "its LSNs began anew: LSNs only rise: give what came since LSNs behind",
+        "vars: {cdc_late_commits: pass}",
+    ):
+        assert text in result.output, result.output
+    assert "its LSNs began anew; no change table has" in target.run(*PASS).output
+    assert ids(target) == [1, 2]
+
+
 @pytest.mark.more
 def test_the_choice_is_checked(make_project: Callable[..., Project]) -> None:
     target, writer = capture(make_project)
