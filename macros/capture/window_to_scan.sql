@@ -5,6 +5,7 @@
         {% set is_readable = execute and not flags.EMPTY and not dbt_cdc._is_unit_test()
             and dbt_cdc._participants() and load_cached_relation(dbt_cdc._log_relation()) is not none %}
         {% if is_readable %}
+            {% do dbt_cdc._check_reads_all() %}
             {% set state = dbt_cdc._published_state() %}
             {% set window = dbt_cdc._with_state(dbt_cdc._find_work(state), state) %}
         {% endif %}

@@ -33,22 +33,27 @@
     model without news leaves its bookmarks alone. -#}
 {% macro _open_bookmarks() %}
     {% set consumer = dbt_cdc._resolved_consumer() if dbt_cdc._is_building() or flags.EMPTY else {} %}
+    {% do dbt_cdc._check_strategy(consumer.kind) if consumer %}
     {% set known, new = (dbt_cdc._marks_of_empty_run(consumer) if flags.EMPTY else []), [] %}
     {% for name, window in consumer.get('windows', {}).items() if not consumer.is_open and not flags.EMPTY %}
         {% set bookmark = consumer.bookmarks.get(name, {}) %}
         {% if not bookmark %}
             {% do new.append(window) %}
             {% do window.update(is_open=true) %}
-        {% elif bookmark.open_lsn is not none or window.is_first or bookmark.last_lsn != window.bookmark_lsn %}
+        {% elif bookmark.open_lsn is not none or window.is_first or bookmark.last_lsn != window.bookmark_lsn
+            or not bookmark.mode %}
             {% do window.update(bookmark_lsn=window.bookmark_lsn or '') if bookmark.last_lsn %}
-            {% do known.append(dict(bookmark, mode=window.mode, open_lsn=window.bookmark_lsn)) %}
+            {% do known.append(dict(
+                bookmark, mode=window.mode, open_lsn=window.bookmark_lsn,
+                source_table=window.instance.table)) %}
             {% do window.update(is_open=true) %}
         {% endif %}
     {% endfor %}
+    {% do known.extend(dbt_cdc._marks_left_out(consumer)) if consumer and not consumer.is_open and not flags.EMPTY %}
     {% if known or new %}
         {% set version = dbt_cdc._last_commit(consumer).version if consumer.is_there else -1 %}
         {% do dbt_cdc._ensure_state_tables('consumers') if not dbt_cdc._has_state('consumer_bookmarks') %}
-        {% do dbt_cdc._add_relation(consumer.told_bookmark) %}
+        {% do dbt_cdc._add_columns_of_bookmarks(consumer.told_bookmark) %}
         {% do dbt_cdc._check_is_same_table(consumer, version) if not consumer.starts_over and not flags.EMPTY %}
         {% do dbt_cdc._reopen_bookmarks(consumer, known, version) if known %}
         {% do dbt_cdc._enter_bookmarks(consumer, new, version) %}
@@ -57,13 +62,13 @@
 {% endmacro %}
 
 
-{#- The column `relation` came later, as any bookmark tells. -#}
-{% macro _add_relation(bookmark) %}
+{#- The columns `relation` and `source_table` came later, as any bookmark tells. -#}
+{% macro _add_columns_of_bookmarks(bookmark) %}
     {% set cache = dbt_cdc._invocation_cache() %}
-    {% if not cache.get('tells_relations') %}
+    {% if not cache.get('has_all_columns') %}
         {% do dbt_cdc._add_missing_columns('consumer_bookmarks', bookmark or adapter.get_columns_in_relation(
             dbt_cdc._state_relation('consumer_bookmarks')) | map(attribute='name') | list) %}
-        {% do cache.update(tells_relations=true) %}
+        {% do cache.update(has_all_columns=true) %}
     {% endif %}
 {% endmacro %}
 
@@ -97,10 +102,10 @@
     it goes back. -#}
 {% macro _reopen_bookmarks(consumer, marks, version) %}
     {% set values = {} %}
-    {% for column in ['mode', 'last_lsn', 'open_lsn'] %}
+    {% for column in ['mode', 'last_lsn', 'open_lsn', 'source_table'] %}
         {% set of_instances = {} %}
         {% for mark in marks %}
-            {% do of_instances.update({mark.capture_instance | lower: dbt_cdc._literal(mark[column])}) %}
+            {% do of_instances.update({mark.capture_instance | lower: dbt_cdc._literal(mark.get(column))}) %}
         {% endfor %}
         {% do values.update({column: dbt_cdc._case_of('lower(capture_instance)', of_instances)}) %}
     {% endfor %}
@@ -125,6 +130,7 @@
             'consumer': consumer.name, 'capture_instance': window.instance.name, 'mode': window.mode,
             'last_lsn': window.consumed_lsn, 'open_lsn': window.bookmark_lsn, 'target_version': version,
             'accepts_loss': false, 'create_date': 'now', 'relation': dbt_cdc._told_name(this),
+            'source_table': window.instance.table,
         }) %}
     {% endfor %}
     {% do dbt_cdc._insert_state(
@@ -137,3 +143,21 @@
     consumer = {{ dbt_cdc._literal(consumer.name) }}
     and lower(capture_instance) in ({{ dbt_cdc._literals(names | map('lower')) }})
 {%- endmacro %}
+
+
+{#- Strategies that take a window for all that a part of the table has. Asked by the pre-hook: what is raised before,
+    dbt does not tell of a model of batches. -#}
+{% macro _check_strategy(kind) %}
+    {% set strategy = (config.get('incremental_strategy') or '') | lower %}
+    {% if kind == 'incremental' and (
+        strategy == 'microbatch' or strategy == 'insert_overwrite' and not config.get('partition_by')) %}
+        {% do dbt_cdc.raise_cdc_error(
+            22938, 'model ' ~ model.name ~ " takes new_changes and its incremental_strategy is '" ~ strategy ~ "'" ~ (
+                ': each batch would take all changes for its own, and the bookmark moves behind those that none has'
+                if strategy == 'microbatch' else
+                ' without partition_by: each run would replace the whole table, a run without changes by nothing'),
+            "set incremental_strategy to 'append' or 'merge'" ~ (
+                ', or name the partitions that a run writes anew as partition_by' if strategy != 'microbatch')
+        ) %}
+    {% endif %}
+{% endmacro %}

@@ -1,6 +1,6 @@
 {#- The model that consumes, resolved once in a command: {name, unique_id, kind (its materialization), is_there,
-    starts_over, is_open, bookmarks, instances, intervals, windows (by instance) and texts (what new_changes gave)}.
-    All consumers of a command see the same published ends. -#}
+    starts_over, is_open, bookmarks, instances, intervals, waits_for, windows (by instance) and texts (what new_changes
+    gave)}. All consumers of a command see the same published ends. -#}
 {% macro _consumer() %}
     {% set cache = dbt_cdc._invocation_cache() %}
     {% set consumers = cache.setdefault('consumers', {}) %}
@@ -23,7 +23,7 @@
         'is_open': false,
         'starts_over': is_model and (not is_there or should_full_refresh()),
         'bookmarks': state.bookmarks.get(name, {}), 'instances': state.instances,
-        'intervals': state.intervals,
+        'intervals': state.intervals, 'waits_for': dbt_cdc._bookmark_to_wait_for(state) if is_model else none,
         'told_bookmark': ((state.bookmarks.values() | list + [{}])[0].values() | list + [none])[0],
     } %}
     {% do dbt_cdc._settle_open_bookmarks(consumer) if is_there %}

@@ -78,7 +78,25 @@
         {% endif %}
         {% do key.update({name | lower: columns[name | lower]}) %}
     {% endfor %}
+    {% do dbt_cdc._check_key_of_instance(consumer, columns, key.keys() | list)
+        if given and consumer.windows | length == 1 %}
     {% do return(key) %}
+{% endmacro %}
+
+
+{#- By other captured columns, a change of one of them would leave the row of before, and two rows may meet in one. -#}
+{% macro _check_key_of_instance(consumer, columns, names) %}
+    {% set instance = (consumer.windows.values() | list)[0].instance %}
+    {% set own = instance.index_columns | map('lower') | sort %}
+    {% set captured = instance.columns | map(attribute='name') | map('lower') | list %}
+    {% if names | sort != own and not own | reject('in', columns) | list
+        and not names | reject('in', captured) | list %}
+        {% do dbt_cdc.raise_cdc_error(
+            22938, consumer.kind ~ ' ' ~ consumer.name ~ ' has the unique_key ' ~ names | join(', ')
+            ~ ', and the key of capture instance ' ~ instance.name ~ ' is ' ~ instance.index_columns | join(', '),
+            'leave unique_key out'
+        ) %}
+    {% endif %}
 {% endmacro %}
 
 

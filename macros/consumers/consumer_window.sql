@@ -9,6 +9,7 @@
         if dbt_cdc._is_building() and interval.get('high_end') and instance.name | lower in consumer.instances %}
     {% set bookmark = consumer.bookmarks.get(instance.name | lower)
         or dbt_cdc._bookmark_of_other_instance(instance, consumer) %}
+    {% do dbt_cdc._check_is_of_same_source(consumer, instance, bookmark) %}
     {% set window = dbt_cdc._consumed_as(instance, consumer, mode) %}
     {% set window = dict(
         window, instance=dict(instance, relation=dbt_cdc._change_table_to_read(instance)), initial=none,
@@ -29,20 +30,27 @@
     {% do dbt_cdc._check_nothing_is_lost(consumer, window, bookmark, interval) %}
     {#- up to lost_lsn there is nothing left to take, also where that lies behind the high end -#}
     {% set after = window.consumed_lsn or window.initial_lsn %}
+    {% set high_end, waits_for = interval.get('high_end') or '', consumer.waits_for or {} %}
+    {% set end = [high_end, waits_for.get('last_lsn', high_end)] | min %}
     {% do window.update(
+        to_lsn=end or dbt_cdc._zero_lsn(),
         from_lsn=[
             dbt_cdc.increment_lsn(after or dbt_cdc._zero_lsn()), interval.get('low_end') or ''
         ] | max,
-        bookmark_lsn=[after or '', interval.get('high_end') or '', window.lost_lsn if interval.get('high_end') else '']
-            | max or none
+        bookmark_lsn=[after or '', end, window.lost_lsn if interval.get('high_end') else ''] | max or none
     ) %}
+    {#- a later one of equal LSNs counts -#}
+    {% do window.update(bookmark_time={
+        bookmark.get('last_lsn'): bookmark.get('last_time'), waits_for.get('last_lsn'): waits_for.get('last_time'),
+        interval.get('high_end'): interval.get('high_time'),
+    }.get(window.bookmark_lsn, interval.get('high_time'))) %}
     {% do window.update(has_news=window.from_lsn <= window.to_lsn and not flags.EMPTY) %}
     {% do consumer.windows.update({instance.name | lower: window}) %}
     {% do dbt_cdc._log_line(
         consumer.name ~ ' stands still: capture instance ' ~ instance.name ~ ' ended at ' ~ window.to_lsn
         ~ '; hand it over to another instance of ' ~ instance.table
     ) if (consumer.instances.get(instance.name | lower) or {}).get('end_lsn') and not window.has_news
-        and dbt_cdc._is_building() %}
+        and end == high_end and dbt_cdc._is_building() %}
     {% do return(window) %}
 {% endmacro %}
 
@@ -85,6 +93,13 @@
             313, 'history ' ~ consumer.name ~ " takes mode '" ~ mode ~ "'",
             "it would miss the states in between; leave the mode out or give 'all', or make the model "
             ~ 'a replica'
+        ) %}
+    {% elif mode == 'net with merge' and instance.before_image == 'partial' %}
+        {% do dbt_cdc.raise_cdc_error(
+            313, consumer.name ~ " takes mode 'net with merge', and before_image of " ~ instance.name
+            ~ ' is partial: its rows do not tell a value that an update leaves as it was from NULL',
+            "give 'net with mask', whose __$update_mask tells it" ~ (
+                ', or leave the mode out' if consumer.kind == 'replica')
         ) %}
     {% elif consumer.kind in ['replica', 'history'] and not instance.index_columns %}
         {% do dbt_cdc.raise_cdc_error(

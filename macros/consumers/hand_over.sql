@@ -4,7 +4,8 @@
     tells nothing. -#}
 {% macro _bookmark_of_other_instance(instance, consumer) %}
     {% for name, bookmark in consumer.bookmarks.items()
-        if dbt_cdc._source_of(consumer.instances.get(name) or {}) == dbt_cdc._source_of(instance) %}
+        if dbt_cdc._source_of(consumer.instances.get(name) or {}) == dbt_cdc._source_of(instance)
+        and bookmark.get('source_table') in [none, instance.table] %}
         {% set lost_lsn = (consumer.instances.get(instance.name | lower) or {}).lost_lsn %}
         {% set old = consumer.instances[name] %}
         {#- what this command has published itself has no scanned_lsn -#}
@@ -26,8 +27,9 @@
         {% endif %}
         {% do return(bookmark) %}
     {% endfor %}
-    {#- of which table one was that is not entered any more, nobody can tell -#}
-    {% for name, bookmark in consumer.bookmarks.items() if name not in consumer.instances %}
+    {#- of which table one was that is not entered any more, a bookmark of an older version does not tell -#}
+    {% for name, bookmark in consumer.bookmarks.items() if bookmark.get('source_table') == instance.table
+        or bookmark.get('source_table') is none and name not in consumer.instances %}
         {% do dbt_cdc.raise_cdc_error(
             313, consumer.name ~ ' has consumed capture instance ' ~ bookmark.capture_instance ~ ' up to '
             ~ bookmark.last_lsn ~ ', which was disabled before ' ~ consumer.name ~ ' had gone on with ' ~ instance.name
@@ -42,10 +44,26 @@
 {% endmacro %}
 
 
-{#- The bookmarks of instances that the model does not read any more hold nothing back. -#}
+{#- An instance that was disabled, and entered anew by its name for another table. -#}
+{% macro _check_is_of_same_source(consumer, instance, bookmark) %}
+    {% if bookmark.get('source_table') not in [none, instance.table]
+        and bookmark.last_lsn and not consumer.starts_over %}
+        {% do dbt_cdc.raise_cdc_error(
+            313, consumer.name ~ ' has consumed capture instance ' ~ instance.name ~ ' of ' ~ bookmark.source_table
+            ~ ' up to ' ~ bookmark.last_lsn ~ ', and it is one of ' ~ instance.table ~ ' now',
+            'dbt run --full-refresh --select ' ~ consumer.name ~ ' builds it anew; or take what the instance has '
+            ~ "(in an incremental model beside the rows of before) with dbt run-operation reset_consumer --args "
+            ~ "'{consumer: " ~ consumer.name ~ ", dry_run: false}'"
+        ) %}
+    {% endif %}
+{% endmacro %}
+
+
+{#- The bookmarks of instances that the model has handed over, or whose rows are gone. -#}
 {% macro _drop_other_bookmarks(consumer) %}
     {% set others = [] %}
-    {% for name, bookmark in consumer.bookmarks.items() if name not in consumer.windows %}
+    {% for name, bookmark in consumer.bookmarks.items()
+        if name not in consumer.windows and not dbt_cdc._is_left_out(consumer, name) %}
         {% do others.append(bookmark.capture_instance) %}
     {% endfor %}
     {% if others %}

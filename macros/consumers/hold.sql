@@ -37,7 +37,7 @@
     {% set bookmarks = {} %}
     {% for row in (dbt_cdc._fetch(
         'select consumer, lower(capture_instance) as instance, last_lsn from '
-        ~ dbt_cdc._state_relation('consumer_bookmarks') ~ ' where last_lsn is not null'
+        ~ dbt_cdc._state_relation('consumer_bookmarks') ~ ' where last_lsn is not null and mode is not null'
     ) if dbt_cdc._has_state('consumer_bookmarks') else []) %}
         {% do bookmarks.setdefault(row.instance, []).append(row) %}
     {% endfor %}

@@ -1,19 +1,18 @@
 {#- Part of the on-run-end hook: the bookmarks of all consumers that this command has brought further move at
-    once. Those of instances that a consumer reads no more go, which a run that died has left, too. -#}
+    once. Those of instances that were handed over go, which a run that died has left, too. -#}
 {% macro _move_bookmarks(results) %}
     {% set consumers = dbt_cdc._invocation_cache().get('consumers', {}).values() | selectattr('windows')
         | selectattr('unique_id', 'in', dbt_cdc._succeeded(results)) | list %}
     {% set times, open = {}, [] %}
     {% for consumer in consumers if consumer.is_open %}
-        {% for name, window in consumer.windows.items() %}
-            {% do times.update({window.instance.name | lower: dbt_cdc._time_literal(
-                consumer.intervals.get(name, {}).get('high_time'))}) %}
+        {% for window in consumer.windows.values() if window.bookmark_lsn %}
+            {% do times.update({window.bookmark_lsn: dbt_cdc._time_literal(window.bookmark_time)}) %}
         {% endfor %}
         {% do open.extend(dbt_cdc._open_marks(consumer)) %}
     {% endfor %}
     {#- a bookmark that a later run has opened again meanwhile is that run's to move -#}
     {% do dbt_cdc._update_state('consumer_bookmarks', {
-        'last_lsn': "nullif(open_lsn, '')", 'last_time': dbt_cdc._case_of('lower(capture_instance)', times),
+        'last_lsn': "nullif(open_lsn, '')", 'last_time': dbt_cdc._case_of('open_lsn', times) if times else 'null',
         'open_lsn': 'null', 'accepts_loss': 'false', 'consumed_at': 'current_timestamp()',
     }, '(consumer, lower(capture_instance), open_lsn) in (' ~ open | join(', ') ~ ')') if open %}
     {% for consumer in consumers %}

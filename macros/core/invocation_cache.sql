@@ -11,29 +11,6 @@
 {% endmacro %}
 
 
-{#- True where dbt really builds models (run, build): only then may state be written. -#}
-{% macro _is_building() %}
-    {% do return(
-        execute and flags.WHICH in ['run', 'build', 'retry'] and not flags.EMPTY
-        and not dbt_cdc._is_unit_test()
-    ) %}
-{% endmacro %}
-
-
-{#- Whether somebody waits for rows, so that a window that nobody has published is an error. -#}
-{% macro _is_asked() %}
-    {% do return(
-        flags.WHICH not in ['compile', 'generate', 'list', 'parse'] and not flags.EMPTY
-        and not dbt_cdc._is_unit_test()
-    ) %}
-{% endmacro %}
-
-
-{% macro _is_unit_test() %}
-    {% do return(model is defined and model.get('resource_type') == 'unit_test') %}
-{% endmacro %}
-
-
 {#- How far the run has come, by SQL Server's numbers (macros/materializations/record_session.sql). -#}
 {% macro _enter_phase(number) %}
     {% do dbt_cdc._invocation_cache().update(phase=number) %}

@@ -4,6 +4,7 @@
     reads by position would never see what landed at lower ones. `is_looking`: whether rows are wanted. -#}
 {% macro _landing_batch(name, holes, late) %}
     {% set is_looking = execute and not flags.EMPTY and not dbt_cdc._is_unit_test() %}
+    {% do dbt_cdc._check_reads_all() if is_looking %}
     {% set batch = dbt_cdc._landing_first_batch(name, holes, late, is_looking) %}
     {% do dbt_cdc._landing_check_model(name) if execute %}
     {% set existing = load_cached_relation(this) if is_looking %}

@@ -21,9 +21,10 @@
 {% endmacro %}
 
 
-{#- The on-run-end hook; `results` is what dbt says of the run's nodes. -#}
+{#- The on-run-end hook; `results` is what dbt says of the run's nodes. With --sample nothing was captured or
+    consumed. -#}
 {% macro finish_scan(results) %}
-    {% if execute and dbt_cdc._is_building() %}
+    {% if execute and not dbt_cdc._is_sample() and dbt_cdc._is_building() %}
         {% set cache = dbt_cdc._invocation_cache() %}
         {% do dbt_cdc._move_bookmarks(results) %}
         {% if cache.get('captured') and not cache.get('is_published') %}

@@ -59,7 +59,8 @@
         ~ dbt_cdc._functions_of(registered.capture_instance) | join(', ') ~ '), its metadata rows', info=true
     ) %}
     {% set readers = [] %}
-    {% for name, consumed in bookmarks.items() if registered.capture_instance | lower in consumed %}
+    {% for name, consumed in bookmarks.items()
+        if consumed.get(registered.capture_instance | lower, {}).get('mode') %}
         {% do readers.append(name) %}
     {% endfor %}
     {% do log(

@@ -34,7 +34,8 @@
         dbt_cdc._published_state(), job.retention + grace_minutes | int))[0].lsn %}
     {% set kept = [mark or ''] %}
     {% for bookmarks in dbt_cdc._bookmarks().values() %}
-        {% do kept.append(bookmarks.get(instance.name | lower, {}).get('last_lsn') or kept[0]) %}
+        {% set bookmark = bookmarks.get(instance.name | lower, {}) %}
+        {% do kept.append(bookmark.last_lsn or kept[0]) if bookmark.mode %}
     {% endfor %}
     {% if kept | min < kept[0] %}
         {% do return([kept | min, dbt_cdc._first_lsn_to_hold(job, grace_minutes) or ''] | max) %}

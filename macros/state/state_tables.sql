@@ -83,6 +83,6 @@ where false
     {% do dbt_cdc._run_all(creates, is_repeatable=true) if creates %}
     {% for relation in relations %}
         {% do dbt_cdc._remember(relation) %}
-        {% do dbt_cdc._invocation_cache().update(tells_relations=true) if relation.identifier == 'consumer_bookmarks' %}
+        {% do dbt_cdc._invocation_cache().update(has_all_columns=true) if relation.identifier == 'consumer_bookmarks' %}
     {% endfor %}
 {% endmacro %}

@@ -46,3 +46,4 @@ left join waiting
         and bookmarks.capture_instance = waiting.capture_instance
 left join {{ ref('change_tables') }} as instances
     on lower(bookmarks.capture_instance) = lower(instances.capture_instance)
+where bookmarks.mode is not null

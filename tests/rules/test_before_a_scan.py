@@ -245,3 +245,27 @@ def test_an_edit_beside_rows_of_the_open_window_is_said(shop: Shop, body: str, r
     said = "dbo_notes_ct has rows of the open window already; SQL around change_table() that was"
     assert "OK created sql change_table" in result.output, result.output
     assert (said in result.output) == bool(rows)
+
+
+INCREMENTAL = "{{ config(materialized='incremental', file_format='delta') }}"
+
+
+def test_a_sample_is_not_captured(shop: Shop) -> None:
+    """Rows that dbt leaves out would be missing for good; other models may be samples."""
+    files = {
+        "orders.sql": "{{ config(materialized='replica') }}"
+        " select * from {{ dbt_cdc.new_changes('dbo_orders') }}",
+        "events_log.sql": INCREMENTAL + "{{ dbt_cdc.debezium_log(ref('raw_log')) }}",
+        "lines.sql": INCREMENTAL + "{{ dbt_cdc.landed_table(ref('raw_log')) }}",
+        "mine.sql": "select 1 as id",
+    }
+    said = {}
+    with shop.with_models(files) as selection:
+        for selected in (selection, "scan_transactions lsn_time_mapping"):
+            sample = ("--sample", "3 days", "--select", *selected.split())
+            messages = shop.dbt("run", *sample, may_lack=True).messages
+            said.update({name: found.message for name, found in messages.items()})
+    for name in ("orders", "events_log", "lines", "scan_transactions"):
+        assert "CDC 22938: a run with --sample" in said.pop(name)
+    assert not [message for message in said.values() if "--sample" in message]
+    assert messages["lsn_time_mapping"].status == "skipped"

@@ -80,6 +80,10 @@ MISTAKES: dict[str, tuple[str, str, str]] = {
     "a_table": (replica(ITEMS_).replace("'replica'", "'table'"), "CDC 22938", "'table'"),
     "no_delta": (feed(ITEMS_).replace("'delta'", "'parquet'"), "CDC 22938", "parquet"),
     "no_format": (feed(ITEMS_).replace(FEED, NO_DELTA), "CDC 22938", "file_format is 'not set'"),
+    "overwritten": (
+        feed(ITEMS_).replace("'append'", "'insert_overwrite'"), "CDC 22938",
+        "incremental_strategy is 'insert_overwrite' without partition_by",
+    ),
     "in_a_branch": (
         f"{FEED}-- depends_on: {{{{ ref('dbt_cdc', 'lsn_time_mapping') }}}}\n"
         "select * from {% if execute %}{{ dbt_cdc.new_changes('dbo_items') }}{% endif %}",
@@ -100,6 +104,13 @@ MISTAKES: dict[str, tuple[str, str, str]] = {
     "other_key": (
         replica(ITEMS_, config=", unique_key=['id', 'code']"), "CDC 22938", "key column 'code' is",
     ),
+    **{
+        f"key_{n}": (
+            replica(ITEMS_, config=f", unique_key={key}"), "CDC 22938",
+            f"has the unique_key {said}, and the key of capture instance dbo_items is id: leave",
+        )
+        for n, key, said in [(1, "'name'", "name"), (2, "['id', 'Name']", "id, name")]
+    },
     "taken_name": (versions(ITEMS_, "*, 1 valid_to"), "CDC 22938", "'valid_to'"),
     "two_instances": (BOTH, "CDC 22938", "takes 2 capture instances and has no unique_key"),
     "no_lsn": (replica(INITIAL), "CDC 313", "initial_lsn is NULL"),
@@ -183,7 +194,16 @@ def bookmark(consumer: str, **other: Any) -> dict[str, Any]:
     """The row of a model that has consumed items."""
     names = ("last_lsn", "open_lsn", "target_version")
     row = {"consumer": consumer, "capture_instance": "dbo_items", **dict.fromkeys(names)}
-    return {**row, "accepts_loss": False, **other}
+    return {**row, "mode": "all", "accepts_loss": False, **other}
+
+
+def test_a_model_of_batches_is_refused(shop: Shop) -> None:
+    """dbt tells no error of a model of batches but what comes while it writes."""
+    batches = "'microbatch', event_time='at', begin='2026-01-01', batch_size='year'"
+    with shop.with_models({"batches.sql": feed(ITEMS_).replace("'append'", batches)}) as selection:
+        result = shop.dbt("run", "--select", selection, answer=ANSWERS, may_write=MAY_WRITE)
+    assert not result.success
+    assert "its incremental_strategy is 'microbatch': each batch would take all" in result.output
 
 
 def test_changes_that_are_gone(shop: Shop) -> None:

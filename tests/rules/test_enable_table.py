@@ -449,7 +449,7 @@ def test_which_of_two_instances_is_the_new_one(shop: Shop) -> None:
 
 
 def test_who_reads_an_instance_that_goes(shop: Shop) -> None:
-    row = {"consumer": "orders", "capture_instance": "dbo_orders", "last_lsn": LOW,
+    row = {"consumer": "orders", "capture_instance": "dbo_orders", "last_lsn": LOW, "mode": "net",
            "open_lsn": None, "target_version": 1, "accepts_loss": False}  # fmt: skip
     arguments = {"source_schema": "dbo", "source_name": "orders", "capture_instance": "dbo_orders"}
     said = shop.operation("disable_table", {r"from \S*consumer_bookmarks": [row]}, **arguments)

@@ -588,3 +588,106 @@ def test_a_key_of_type_char(make_project: Callable[..., Project], is_padded: boo
     capturing.run()
     assert found("codes") == found("begun") == [("abc", 4)]
     assert found("versions", "valid_to_lsn is null") == [("abc", 4)]
+
+
+@pytest.mark.more
+@pytest.mark.parametrize("config", ["materialized='replica'", APPEND])
+def test_upserts_of_partial_images_are_refused(
+    make_project: Callable[..., Project], config: str
+) -> None:
+    """They do not tell what an update leaves as it was; by themselves, net changes do."""
+    capturing = Capture(make_project, [ITEMS], vars=PLAIN, before_image="partial")
+    project, writer = capturing.project, Writer()
+    model = "{{ config(" + config + ") }} select * from {{ dbt_cdc.new_changes('dbo_items'MODE) }}"
+    project.write("models/items.sql", model.replace("MODE", ", 'net with merge'"))
+    capturing.land(writer.insert("items", id=1, name="a"))
+    result = project.dbt("run")
+    assert not result.success
+    assert "CDC 313: items takes mode 'net with merge', and before_image of dbo_items" in (
+        result.output
+    )
+    project.write("models/items.sql", model.replace("MODE", ", 'net with mask'"))
+    capturing.run()
+    capturing.land(writer.commit("items", {"id": 1}, {"id": 1}))
+    capturing.run()
+    assert {row.name for row in capturing.sql("select * from {schema}.items") if row.id} >= {"a"}
+
+
+SEEN = """{{ config(materialized='replica') }}
+select changes.id, named.name, changes.`__$operation`
+from {{ dbt_cdc.new_changes('dbo_items') }} as changes
+left join {{ ref('named') }} as named on changes.id = named.id
+"""
+
+
+def test_a_consumer_waits_for_one_that_it_reads(capturing: Capture) -> None:
+    """Through a view; what it took before that one has the rows it would never look at again."""
+    named = "select * from {{ ref('items') }}"
+    writer, project = begun(capturing, items=REPLICA, named=named, seen=SEEN), capturing.project
+
+    def seen() -> list[tuple[Any, ...]]:
+        return [tuple(row) for row in capturing.sql("select * from {schema}.seen order by id")]
+
+    capturing.land(writer.insert("items", id=2, name="b"))
+    capturing.run("--select", "+items")
+    last = writer.last
+    capturing.land(writer.insert("items", id=3, name="c"))
+    capturing.run("--select", "+lsn_time_mapping")
+    output = capturing.run("--select", "seen").output
+    assert "seen waits for items, which it reads" in output
+    assert f"which has consumed dbo_items up to {last}" in output
+    assert seen() == [(1, "a"), (2, "b")]
+    marks = capturing.sql("select distinct last_lsn, last_time from {schema}.cdc_consumers")
+    assert [mark.last_lsn for mark in marks] == [last]
+    assert "waits for" not in project.ok("run", "--select", "items", "seen").output
+    assert seen() == [(1, "a"), (2, "b"), (3, "c")]
+
+
+@pytest.mark.more
+def test_the_name_of_an_instance_for_another_table(capturing: Capture) -> None:
+    writer, project = begun(capturing, items=REPLICA, feed=FEED), capturing.project
+    given = {"source_schema": "dbo", "source_name": "items", "capture_instance": "dbo_items"}
+    assert operation(capturing, "disable_table", dry_run=False, **given).success
+    other = replace(ITEMS, source_name="others")
+    project.write("models/instances.yml", instance_yaml([other, LINES]))
+    capturing.land(writer.insert("others", id=7, name="x"))
+    messages = project.dbt("run").messages
+    for name in ("items", "feed"):
+        assert "dbo_items of dbo.items up to" in messages[name].message
+        assert "it is one of dbo.others now" in messages[name].message
+    assert ids(capturing, "items") == ids(capturing, "feed") == [1]
+    for name in ("items", "feed"):
+        assert operation(capturing, "reset_consumer", consumer=name, dry_run=False).success
+    capturing.land(writer.insert("others", id=8, name="y"))
+    capturing.run()
+    assert ids(capturing, "items") == [7, 8]
+    assert ids(capturing, "feed") == [1, 7, 8]
+
+
+TWO = (
+    FEED.replace("id from", "'items' as source, id from")
+    + "union all select `__$operation`, 'lines', id from {{ dbt_cdc.new_changes('dbo_lines') }}\n"
+)
+
+
+@pytest.mark.parametrize("is_anew", [False, True])
+def test_an_instance_that_is_left_out_and_comes_back(capturing: Capture, is_anew: bool) -> None:
+    """It goes on from where it was, unless its rows are gone; meanwhile nobody waits for it."""
+    writer, project = Writer(), capturing.project
+    project.write("models/feed.sql", TWO)
+    capturing.land([*writer.insert("items", id=1, name="a"), *writer.insert("lines", id=1, n=1)])
+    capturing.run()
+    project.write("models/feed.sql", TWO.split("union all")[0])
+    capturing.land([*writer.insert("items", id=2, name="b"), *writer.insert("lines", id=2, n=2)])
+    output = capturing.run(*(["--full-refresh"] if is_anew else [])).output
+    assert ("feed does not read capture instance dbo_lines any more" in output) != is_anew
+    marks = capturing.sql("select capture_instance from {schema}.cdc_consumers")
+    assert [mark.capture_instance for mark in marks] == ["dbo_items"]
+    project.write("models/feed.sql", TWO)
+    for _ in range(2):
+        capturing.run()
+        rows = capturing.sql("select source, id from {schema}.feed order by source, id")
+        assert [tuple(r) for r in rows] == [
+            ("items", 1), ("items", 2), ("lines", 1), ("lines", 2)
+        ]  # fmt: skip
+    assert len(capturing.sql("select * from {schema}.cdc_consumers")) == 2

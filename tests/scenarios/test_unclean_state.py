@@ -240,15 +240,18 @@ def test_bookmarks_of_an_older_version(capturing: Capture, rows: int) -> None:
     capturing.run("--select", "consumer_bookmarks")
     capturing.sql(
         "create or replace table {schema}.consumer_bookmarks using delta partitioned by (consumer) "
-        "as select * except (relation) from {schema}.consumer_bookmarks"
+        "as select * except (relation, source_table) from {schema}.consumer_bookmarks"
     )
     capturing.project.write("models/items.sql", REPLICA)
     capturing.run("--select", "items")
     land(capturing, 2)
     capturing.run()
     assert ids(capturing, "feed") == ids(capturing, "items") == [1, 2]
-    told = capturing.sql("select relation from {schema}.consumer_bookmarks order by 1")
-    assert [row.relation for row in told] == [f"{capturing.schema}.{n}" for n in ("feed", "items")]
+    query = "select relation, source_table from {schema}.consumer_bookmarks order by 1"
+    told = capturing.sql(query)
+    assert [tuple(row) for row in told] == [
+        (f"{capturing.schema}.{name}", "dbo.items") for name in ("feed", "items")
+    ]
 
 
 @pytest.mark.more

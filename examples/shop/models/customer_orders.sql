@@ -1,4 +1,5 @@
-{#- A consumer of two tables: what has changed in either of them is worked out anew, at one LSN. -#}
+{#- A consumer of two tables: what has changed in either of them is worked out anew, at one LSN.
+    Both keys have customer_id: an order that moves to another customer is a delete and an insert. -#}
 {{ config(materialized='replica', unique_key='customer_id') }}
 
 with touched as (

@@ -1,0 +1,38 @@
+{#- Consumers that a model reads beside its changes: it goes no further than they have come. -#}
+
+{#- The bookmark that is furthest behind of those that are behind what is published, of the consumers that the model
+    reads, also through views and ephemeral models, and that the command does not run; none where none is. Changes that
+    were consumed before their rows are there would never be looked at again. -#}
+{% macro _bookmark_to_wait_for(state) %}
+    {% set behind = [] %}
+    {% do dbt_cdc._add_bookmarks_behind(model, state, {}, behind) %}
+    {% set first = (behind | sort(attribute='last_lsn') + [none])[0] %}
+    {% if first and dbt_cdc._is_building() %}
+        {% set name = dbt_cdc._consumer_name(model) %}
+        {% do dbt_cdc._log_line(
+            name ~ ' waits for ' ~ first.consumer ~ ', which it reads and which has consumed ' ~ first.capture_instance
+            ~ (' up to ' ~ first.last_lsn if first.last_lsn else ' not yet') ~ ': dbt run --select ' ~ first.consumer
+            ~ ' ' ~ name ~ ' brings both further'
+        ) %}
+    {% endif %}
+    {% do return(first) %}
+{% endmacro %}
+
+
+{#- Those that the command runs come first, and are as far as those that they read. -#}
+{% macro _add_bookmarks_behind(node, state, seen, behind) %}
+    {% for id in (node.get('depends_on') or {}).get('nodes', []) if id in graph.nodes and id not in seen %}
+        {% set parent = graph.nodes[id] %}
+        {% set bookmarks = state.bookmarks.get(dbt_cdc._consumer_name(parent), {}) %}
+        {% do seen.update({id: true}) %}
+        {% if id in selected_resources or not bookmarks and parent.config.materialized in ['view', 'ephemeral'] %}
+            {% do dbt_cdc._add_bookmarks_behind(parent, state, seen, behind) %}
+        {% else %}
+            {% for instance, bookmark in bookmarks.items()
+                if bookmark.mode
+                and (bookmark.last_lsn or '') < (state.intervals.get(instance, {}).get('high_end') or '') %}
+                {% do behind.append(dict(bookmark, last_lsn=bookmark.last_lsn or '')) %}
+            {% endfor %}
+        {% endif %}
+    {% endfor %}
+{% endmacro %}
