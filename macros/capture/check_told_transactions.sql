@@ -3,7 +3,11 @@
 {% macro _check_told_transactions(previous_lsn, to_lsn) %}
     {% set log = dbt_cdc._log_relation() %}
     {% if not dbt_cdc._log_is_of_adapter() and dbt_cdc._tells_transactions(log, previous_lsn, to_lsn) %}
-        {% for row in dbt_cdc._fetch(dbt_cdc._told_otherwise_sql(log, previous_lsn, to_lsn)) %}
+        {#- records may be below the window -#}
+        {% set first_lsn = dbt_cdc._fetch('select min(begin_lsn) as lsn from (\n    '
+            ~ dbt_cdc._indent(dbt_cdc._told_transactions(log, previous_lsn, to_lsn), 4) ~ '\n)')[0].lsn %}
+        {% for row in dbt_cdc._fetch(dbt_cdc._told_otherwise_sql(
+            log, previous_lsn, to_lsn, first_lsn or to_lsn)) %}
             {% do dbt_cdc.raise_cdc_error(
                 22859, 'bad log record of lsn ' ~ row.commit_lsn ~ ', tran_id ' ~ row.tran_id
                 ~ ', column transaction: it tells ' ~ row.told ~ '; the log has ' ~ row.found,
@@ -16,20 +20,16 @@
 
 
 {#- The first transaction that commits after `previous_lsn` and up to `to_lsn` and has other records than its COMMIT
-    tells. Records may be below `previous_lsn`; a begin_lsn may be below the first. -#}
-{% macro _told_otherwise_sql(log, previous_lsn, to_lsn) -%}
+    tells; they are looked for from `first_lsn` on, and a begin_lsn may be below the first. -#}
+{% macro _told_otherwise_sql(log, previous_lsn, to_lsn, first_lsn) -%}
 with told as (
     {{ dbt_cdc._indent(dbt_cdc._told_transactions(log, previous_lsn, to_lsn), 4) }}
 ),
 
 found as (
-    {%- set log_of_window -%}
-        (
-            select * from {{ log }}
-            where lsn > '{{ previous_lsn }}' or lsn >= (select min(begin_lsn) from told)
-        )
-    {%- endset %}
-    {{ dbt_cdc._indent(dbt_cdc._found_transactions(log_of_window, dbt_cdc._zero_lsn(), to_lsn, none), 4) }}
+    {%- set floor_lsn = [dbt_cdc.decrement_lsn([first_lsn, dbt_cdc.increment_lsn(dbt_cdc._zero_lsn())] | max),
+        previous_lsn] | min %}
+    {{ dbt_cdc._indent(dbt_cdc._found_transactions(log, floor_lsn, to_lsn, none), 4) }}
 ),
 
 texts as (

@@ -47,7 +47,7 @@
 {#- An instance that was disabled, and entered anew by its name for another table. -#}
 {% macro _check_is_of_same_source(consumer, instance, bookmark) %}
     {% if bookmark.get('source_table') not in [none, instance.table]
-        and bookmark.last_lsn and not consumer.starts_over %}
+        and bookmark.last_lsn and not consumer.starts_over and dbt_cdc._is_building() %}
         {% do dbt_cdc.raise_cdc_error(
             313, consumer.name ~ ' has consumed capture instance ' ~ instance.name ~ ' of ' ~ bookmark.source_table
             ~ ' up to ' ~ bookmark.last_lsn ~ ', and it is one of ' ~ instance.table ~ ' now',

@@ -5,14 +5,20 @@
     were consumed before their rows are there would never be looked at again. -#}
 {% macro _bookmark_to_wait_for(state) %}
     {% set behind = [] %}
-    {% do dbt_cdc._add_bookmarks_behind(model, state, {}, behind) %}
+    {% do dbt_cdc._add_bookmarks_behind(model, state, {}, behind)
+        if not (model.config.get('meta') or {}).get('may_run_ahead') %}
     {% set first = (behind | sort(attribute='last_lsn') + [none])[0] %}
     {% if first and dbt_cdc._is_building() %}
         {% set name = dbt_cdc._consumer_name(model) %}
+        {% set advice = 'dbt run --select ' ~ first.consumer ~ ' ' ~ name ~ ' brings both further; if rows of '
+            ~ first.consumer ~ " may be older than the changes, give config(meta={'may_run_ahead': true})" %}
+        {% do dbt_cdc.raise_cdc_error(
+            313, name ~ ' reads ' ~ first.consumer ~ ', which has consumed nothing of ' ~ first.capture_instance
+            ~ ' yet, or was reset', advice
+        ) if not first.last_lsn %}
         {% do dbt_cdc._log_line(
             name ~ ' waits for ' ~ first.consumer ~ ', which it reads and which has consumed ' ~ first.capture_instance
-            ~ (' up to ' ~ first.last_lsn if first.last_lsn else ' not yet') ~ ': dbt run --select ' ~ first.consumer
-            ~ ' ' ~ name ~ ' brings both further'
+            ~ ' up to ' ~ first.last_lsn ~ ': ' ~ advice
         ) %}
     {% endif %}
     {% do return(first) %}

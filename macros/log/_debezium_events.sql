@@ -252,7 +252,7 @@ events as (
             then 'heartbeat'
         else {{ dbt_cdc._raise_bad_record(
             place, "'it is no Debezium change event'",
-            'land the events as Debezium writes them, without ExtractNewRecordState'
+            'land the events as Debezium writes them; read those of ExtractNewRecordState through unflattened_events'
         ) | indent(4) }}
     end
 {%- endmacro %}

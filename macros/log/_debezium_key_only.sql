@@ -54,7 +54,7 @@ deletes as (
 ),
 
 {{ dbt_cdc._debezium_images_beside_keys(
-    events, {'last_position': batch.last_position}, ['c', 'r', 'u'], 'after', topics, 'rows_before') }}
+    events, {'last_position': batch.last_position}, ['c', 'r', 'u'], 'after', topics, 'rows_before', 'deletes') }}
 
 select
     source_table,
@@ -93,9 +93,9 @@ coalesce(
 {%- endmacro %}
 
 
-{#- CTE of the images of some operations, without the columns of the key; `tells_more`: one of the others has a value
-    that PostgreSQL and Debezium do not put there by themselves. -#}
-{% macro _debezium_images_beside_keys(events, batch, operations, image, topics=none, name='images') -%}
+{#- CTE of the images of some operations, of rows that the CTE `keys` has, without the columns of the key; `tells_more`:
+    one of the others has a value that PostgreSQL and Debezium do not put there by themselves. -#}
+{% macro _debezium_images_beside_keys(events, batch, operations, image, topics=none, name='images', keys=none) -%}
 {%- set envelope = 'op string, ' ~ image ~ ' string, source struct<db: string, `schema`: string, `table`: string>' -%}
 {{ name }} as (
     select
@@ -127,6 +127,7 @@ coalesce(
             where ({% for operation in operations %}{{ ' or ' if not loop.first }}contains(value, '"{{ operation }}"')
                 {%- endfor %}) and value rlike '"op"\\s*:\\s*"[{{ operations | join }}]"'
                 {%- if topics %} and topic in ({{ dbt_cdc._literals(topics) }}){% endif %}
+                {%- if keys %} and key in (select key from {{ keys }}){% endif %}
                 {%- if batch.get('position') is not none %} and position > {{ batch.position }}{% endif %}
                 {%- if batch.last_position is not none %} and position <= {{ batch.last_position }}{% endif %}
         )

@@ -78,9 +78,12 @@ where not exists (select 1 from {{ this }} where lsn > '{{ batch.last_lsn }}' an
                 22859, 'dms_log: ' ~ what ~ ' landed when the log had ' ~ ('read beyond them' if row.fate == 'late'
                 else 'the beginning of their transaction') ~ ', at change_seq ' ~ row.places
                 ~ (' and more' if row.changes > 20 else ''),
-                'give settle_minutes that all tables keep; write the log anew (dbt run --full-refresh --select '
-                ~ batch.log.identifier ~ ') and take them in as late commits (' ~ dbt_cdc._page('monitoring.md')
-                ~ '); to go on without them, remove them from where they landed, or give vars: '
+                'give settle_minutes that all tables keep; ' ~ ('write the log anew (dbt run --full-refresh --select '
+                ~ batch.log.identifier ~ ') and take them in as late commits (' ~ dbt_cdc._page('monitoring.md') ~ ')'
+                if row.fate == 'late' else 'the transaction has another commit with them: where nothing of it is '
+                ~ 'captured yet, write the log anew (dbt run --full-refresh --select ' ~ batch.log.identifier ~ '), '
+                ~ 'else begin a log of its own in another schema')
+                ~ '; to go on without them, remove them from where they landed, or give vars: '
                 ~ '{cdc_give_up_transactions: [...]} and their change_seqs'
             ) %}
         {% elif row.fate == 'full load' %}

@@ -9,7 +9,7 @@
         {%- do batch.update(columns=dbt_cdc._landing_source_columns(relation, columns or {}, batch.place)) -%}
         {%- do dbt_cdc._landing_look_at_table(batch) -%}
     {%- endif -%}
-    {%- if batch.lanes or batch.late_rows -%}
+    {%- if batch.row_count -%}
 with {{ dbt_cdc._landing_table_rows(batch) }},
 
 lanes as (

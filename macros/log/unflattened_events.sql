@@ -62,6 +62,9 @@ select
     topic,
     key,
     case
+        -- taken out by hand, as docs/landing.md shows
+        when startswith(topic, 'removed.')
+            then cast(null as string)
         when value is null or value = 'null'
             then {{ "value" if tombstones == 'pass' else dbt_cdc._raise_bad_record(
                 place, "'it is a tombstone, and nothing tells whether it is a delete of its own'",

@@ -14,7 +14,8 @@
     {% do dbt_cdc._log_line(
         'found ' ~ name ~ ': ' ~ table.changes ~ ' changes, '
         ~ ('key ' ~ index_columns | join(', ') if index_columns else 'no key'
-            ~ (' (' ~ event_key | join(', ') ~ ' of two rows is the same)' if event_key)
+            ~ (' (' ~ event_key | join(', ') ~ ' of two rows is the same, or what removed the first has not landed)'
+                if event_key)
             ~ ': no net changes and no replica')
         ~ (', updates without before image: before_image partial' if table.without_before_image else '')
     ) %}

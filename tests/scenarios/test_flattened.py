@@ -236,6 +236,10 @@ def test_tombstones_are_refused(shop: Shop) -> None:
     result = run(shop, [*events, replace(events[-1], value=None)])
     assert "it is a tombstone, and nothing tells whether it is a delete of its own" in result.output
     assert "delete.tombstone.handling.mode=rewrite" in result.output
+    # one that was taken out by hand is none
+    shop.start()
+    removed = replace(events[-1], topic=f"removed.{events[-1].topic}", key=None, value=None)
+    assert run(shop, [*events, removed]).success
 
 
 def with_schema(event: Event) -> Event:

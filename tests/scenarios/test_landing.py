@@ -629,6 +629,9 @@ def test_a_table_of_a_stream(landing: Landing) -> None:
     landing.project.sql("delete from {schema}.kafka where topic = '" + ITEMS + "'")
     add((ITEMS, 0, 0, "13:00:00"))
     assert "leaves out" in landing.land()  # the same content at another time
+    landing.model(f"landed_table('{schema}.kafka', late='take')")
+    assert "leaves out" in landing.land()
+    landing.model(f"landed_table('{schema}.kafka')")
     landing.project.sql("update {schema}.kafka set value = cast('anew' as binary)")
     landing.project.sql("update {schema}.kafka set timestamp = timestamp '2024-01-02'")
     assert "it is there twice, with different content" in landing.refusal()

@@ -641,6 +641,18 @@ def test_a_consumer_waits_for_one_that_it_reads(capturing: Capture) -> None:
     assert [mark.last_lsn for mark in marks] == [last]
     assert "waits for" not in project.ok("run", "--select", "items", "seen").output
     assert seen() == [(1, "a"), (2, "b"), (3, "c")]
+    # as for a lookup that is built now and then; and where nothing of it is known
+    capturing.land(writer.insert("items", id=4, name="d"))
+    capturing.run("--select", "+lsn_time_mapping")
+    ahead = SEEN.replace("'replica'", "'replica', meta={'may_run_ahead': true}")
+    project.write("models/seen.sql", ahead)
+    assert "waits for" not in capturing.run("--select", "seen").output
+    assert seen()[3:] == [(4, None)]
+    project.write("models/seen.sql", SEEN)
+    assert operation(capturing, "reset_consumer", consumer="items", dry_run=False).success
+    result = project.dbt("run", "--select", "seen", "--full-refresh")
+    assert "CDC 313: seen reads items, which has consumed nothing of dbo_items yet" in result.output
+    assert len(seen()) == 4
 
 
 @pytest.mark.more
