@@ -17,15 +17,18 @@
 
 
 {#- An instance that ended because a run had no model of it does not go on by itself. Where no other one captures its
-    table, and no change of the table's columns has ended it, that is an error. -#}
+    table, and no DDL has ended it, that is an error. A rename of the table, whose record is before its commit, is the
+    last DDL of an instance. -#}
 {% macro _check_goes_on(instance, known) %}
     {% set registered, others = known[instance.name | lower], [] %}
     {% for name, other in dbt_cdc._capture_instances().items()
         if other.table == instance.table and not (known.get(name) or {}).get('end_lsn') %}
         {% do others.append(name) %}
     {% endfor %}
-    {% if not others and not dbt_cdc._fetch('select 1 from ' ~ dbt_cdc._state_relation('ddl_history')
-        ~ ' where object_id = ' ~ registered.object_id ~ " and ddl_lsn >= '" ~ registered.end_lsn ~ "' limit 1") %}
+    {% set last = dbt_cdc._fetch('select max(ddl_lsn) as lsn, max_by(ddl_command, ddl_lsn) as command from '
+        ~ dbt_cdc._state_relation('ddl_history') ~ ' where object_id = ' ~ registered.object_id)[0] if not others %}
+    {% if not others and (last.lsn or '') < registered.end_lsn
+        and not dbt_cdc._new_name_of_table(last.command, instance.source_name) %}
         {% do dbt_cdc.raise_cdc_error(
             22985, 'table ' ~ instance.table ~ " is not captured any more: capture instance '" ~ instance.name
             ~ "' ended before " ~ registered.end_lsn ~ ', when a run had no model of it',

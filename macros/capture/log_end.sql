@@ -74,7 +74,7 @@
         count_if(records.is_commit) as commits,
         min(records.lsn) as first_lsn,
         min(records.malformed) as malformed,
-        current_timezone() as time_zone
+        {{ dbt_cdc._session_time_zone() }} as time_zone
     from records
     {%- if bound %}
     cross join beyond

@@ -15,6 +15,15 @@
                 ~ ' up to ' ~ bookmark.last_lsn ~ ', as version ' ~ commit.version ~ ' of ' ~ this ~ ' tells ('
                 ~ commit.operation ~ ')'
             ) if consumer.kind == 'incremental' and bookmark.last_lsn and dbt_cdc._is_building() %}
+        {% elif consumer.kind == 'incremental' and not commit and bookmark.target_version >= 0
+            and commits and commits[-1].version > bookmark.target_version + 1 and dbt_cdc._is_building() %}
+            {% do dbt_cdc.raise_cdc_error(
+                2714, consumer.name ~ ' did not end a run on version ' ~ bookmark.target_version ~ ' of ' ~ this
+                ~ ', whose history begins with ' ~ commits[-1].version ~ ' by now: whether the changes of '
+                ~ bookmark.capture_instance ~ ' up to ' ~ bookmark.open_lsn ~ ' are there nothing tells',
+                'dbt run --full-refresh --select ' ~ consumer.name ~ ' builds it anew, after reset_consumer; keep '
+                ~ 'delta.logRetentionDuration longer than a consumer stands still'
+            ) %}
         {% endif %}
     {% endfor %}
 {% endmacro %}

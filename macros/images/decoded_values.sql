@@ -120,7 +120,7 @@ try_add(
             {%- set time = dbt_cdc._time_of_number(encoding, read) -%}
             case when {{ dbt_cdc._is_infinite(time) }} then if({{ read }} like '-%', '-infinity', 'infinity')
             else coalesce({{ 'cast(' ~ time ~ ' as string)' if encoding.name == 'date'
-                else 'date_format(' ~ time ~ ', "yyyy-MM-dd\'T\'HH:mm:ss.SSSSSS")' }}, {{ read }}) end
+                else dbt_cdc._time_with_micros(time) }}, {{ read }}) end
         {%- elif encoding.name == 'decimal' -%}
             {%- set scale = encoding.scale if encoding.scale is not none else 18 -%}
             format_number({{ decoded }}, '0{{ '.' ~ '0' * scale if scale }}')
@@ -166,4 +166,11 @@ try_cast(if({{ dbt_cdc._is_infinite(decoded) }}, null, {{ decoded }}) as {{ data
         {% endfor %}
     {% endfor %}
     {% do return(misfits) %}
+{% endmacro %}
+
+
+{#- Without a pattern: with spark.sql.legacy.timeParserPolicy=LEGACY one of six digits shows milliseconds. -#}
+{% macro _time_with_micros(time) %}
+    {% do return("concat(replace(substring_index(cast(" ~ time ~ " as string), '.', 1), ' ', 'T'), '.', "
+        ~ "lpad(cast(pmod(unix_micros(" ~ time ~ "), 1000000) as string), 6, '0'))") %}
 {% endmacro %}

@@ -160,7 +160,7 @@ rows as (
         event.value,
         event.headers,
         coalesce(
-            timestamp_millis(try_cast(event.timestamp as bigint)), try_cast(event.timestamp as timestamp)
+            timestamp_millis(try_cast(event.timestamp as bigint)), try_cast(event.timestamp as timestamp_ltz)
         ) as timestamp,
         {%- if has_positions %}
         cast(null as string) as mark_topic,

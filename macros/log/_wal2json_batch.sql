@@ -97,7 +97,7 @@ select
     max(last_position) as last_position,
     min(open_position) as open_position,
     min_by(concat_ws(':', xid, commit_number), open_position) as open_transaction,
-    cast(try_cast(min_by(commit_time, open_position) as timestamp) as string) as open_time,
+    cast(try_cast(min_by(commit_time, open_position) as timestamp_ltz) as string) as open_time,
     coalesce(max(begins) > 1, false) as has_repeats,
     coalesce(min(commit_number) <= {{ batch.last_commit }}, false) as has_old_lines
 from open_transactions

@@ -46,7 +46,7 @@ lines as (
         -- test it before it parses, and parse twice
         if(action is null, '', coalesce(event.xid, '')) as xid,
         {{ dbt_cdc._wal2json_lsn_number('coalesce(event.nextlsn, event.lsn)') | indent(4) }} as wal,
-        try_cast(event.timestamp as timestamp) as record_time,
+        try_cast(event.timestamp as timestamp_ltz) as record_time,
         event.schema as source_schema,
         event.table as source_name,
         case action when 'U' then get(parts, 3) when 'D' then get(parts, 1) end as before,

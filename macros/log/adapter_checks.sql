@@ -58,7 +58,8 @@
 
 {#- Times become text in the zone of the session: asked before any is written. -#}
 {% macro _check_session_time_zone() %}
-    {% do dbt_cdc._check_time_zone(dbt_cdc._fetch('select current_timezone() as time_zone')[0].time_zone) %}
+    {% do dbt_cdc._check_time_zone(
+        dbt_cdc._fetch('select ' ~ dbt_cdc._session_time_zone() ~ ' as time_zone')[0].time_zone) %}
 {% endmacro %}
 
 

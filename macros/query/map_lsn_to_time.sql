@@ -13,7 +13,7 @@
         {% do return(none) %}
     {% endif %}
     {% set found = dbt_cdc._fetch(
-        'select cast(max(tran_end_time) as string) as time, current_timezone() as time_zone from '
+        'select cast(max(tran_end_time) as string) as time, ' ~ dbt_cdc._session_time_zone() ~ ' as time_zone from '
         ~ mapping ~ " where start_lsn = '" ~ lsn ~ "'"
     )[0] %}
     {% do dbt_cdc._check_time_zone(found.time_zone) %}

@@ -33,21 +33,39 @@
 
 {#- The columns that the statement renames: {old: new}, in lower case. -#}
 {% macro _renamed_columns(command) %}
-    {% set name = dbt_cdc._identifier_pattern() %}
     {% set renamed = {} %}
+    {% for old, new in dbt_cdc._column_renames(command) if old | lower != new | lower %}
+        {% do renamed.update({old | lower: new | lower}) %}
+    {% endfor %}
+    {% do return(renamed) %}
+{% endmacro %}
+
+
+{#- Those that it gives another letter case: {name in lower case: new}. -#}
+{% macro _respelled_columns(command) %}
+    {% set respelled = {} %}
+    {% for old, new in dbt_cdc._column_renames(command) if old | lower == new | lower %}
+        {% do respelled.update({old | lower: new}) %}
+    {% endfor %}
+    {% do return(respelled) %}
+{% endmacro %}
+
+
+{% macro _column_renames(command) %}
+    {% set name = dbt_cdc._identifier_pattern() %}
+    {% set renames = [] %}
     {% for pattern in [
         '\\brename\\s+(?:column\\s+)?(?:if\\s+exists\\s+)?(' ~ name ~ ')\\s+to\\s+(' ~ name ~ ')',
         '\\bchange\\s+(?:column\\s+)?(?:if\\s+exists\\s+)?(' ~ name ~ ')\\s+(' ~ name ~ ')',
     ] %}
         {% for pair in modules.re.findall(pattern, command or '', modules.re.IGNORECASE) %}
-            {% set old, new = dbt_cdc._bare_identifier(pair[0]), dbt_cdc._bare_identifier(pair[1]) %}
-            {% do renamed.update({old | lower: new | lower}) if old | lower != new | lower %}
+            {% do renames.append((dbt_cdc._bare_identifier(pair[0]), dbt_cdc._bare_identifier(pair[1]))) %}
         {% endfor %}
     {% endfor %}
     {% for old, new, kind in dbt_cdc._sp_renames(command) if kind | lower == 'column' %}
-        {% do renamed.update({dbt_cdc._bare_identifier(old) | lower: new | lower}) %}
+        {% do renames.append((dbt_cdc._bare_identifier(old), new)) %}
     {% endfor %}
-    {% do return(renamed) %}
+    {% do return(renames) %}
 {% endmacro %}
 
 
@@ -64,6 +82,24 @@
 {#- The name that the statement gives the table, as it spells it; none where it renames something else, as an
     index or a constraint. -#}
 {% macro _new_name_of_table(command, table) %}
+    {% for old, new in dbt_cdc._table_renames(command) if old | lower == table | lower %}
+        {% do return(new) %}
+    {% endfor %}
+    {% do return(none) %}
+{% endmacro %}
+
+
+{#- The one that had another name before the statement, and has that of the table now. -#}
+{% macro _old_name_of_table(command, table) %}
+    {% for old, new in dbt_cdc._table_renames(command) if new | lower == table | lower != old | lower %}
+        {% do return(old) %}
+    {% endfor %}
+    {% do return(none) %}
+{% endmacro %}
+
+
+{#- The (old name, new name) of each table that the statement renames. -#}
+{% macro _table_renames(command) %}
     {% set name = dbt_cdc._identifier_pattern() %}
     {% set renames = modules.re.findall(
         '\\balter\\s+table\\s+(?:if\\s+exists\\s+)?(?:only\\s+)?(' ~ name ~ ')[^;]*?\\brename\\s+(?:to|as)\\s+('
@@ -73,14 +109,14 @@
         {% do renames.extend(modules.re.findall(
             '(' ~ name ~ ')\\s+to\\s+(' ~ name ~ ')', command, modules.re.IGNORECASE)) %}
     {% endif %}
-    {% for old, new in renames if dbt_cdc._bare_identifier(old) | lower == table | lower %}
-        {% do return(dbt_cdc._bare_identifier(new)) %}
+    {% set bare = [] %}
+    {% for old, new in renames %}
+        {% do bare.append((dbt_cdc._bare_identifier(old), dbt_cdc._bare_identifier(new))) %}
     {% endfor %}
-    {% for old, new, kind in dbt_cdc._sp_renames(command) if kind | lower in ['', 'object']
-        and dbt_cdc._bare_identifier(old) | lower == table | lower %}
-        {% do return(new) %}
+    {% for old, new, kind in dbt_cdc._sp_renames(command) if kind | lower in ['', 'object'] %}
+        {% do bare.append((dbt_cdc._bare_identifier(old), new)) %}
     {% endfor %}
-    {% do return(none) %}
+    {% do return(bare) %}
 {% endmacro %}
 
 

@@ -120,8 +120,10 @@
     {% for instance in going_on if instance.table not in old or instance.name | lower in window.published %}
         {% set table = (instance.source_schema, instance.source_name) %}
         {% do captured.setdefault(table, []).extend(instance.columns | map(attribute='name')) %}
+        {% set planned = dbt_cdc._invocation_cache().get('plans', {}).get(instance.name | lower, {}) %}
         {% do told.append(table)
-            if (instance.registered or {}).get('columns', []) | selectattr('source_type') | list %}
+            if ((instance.registered or {}).get('columns', []) + planned.get('columns', {}).values() | list)
+            | selectattr('source_type') | list %}
     {% endfor %}
     {% for table in told %}
         {% do captured.pop(table, none) %}

@@ -106,10 +106,22 @@
 {% macro _refused_change(instance, plan, change) %}
     {% set renamed = dbt_cdc._renamed_columns(change.ddl_command) %}
     {% set new_name = dbt_cdc._new_name_of_table(change.ddl_command, instance.source_name) %}
-    {% if new_name and not plan.is_new %}
+    {% set other = dbt_cdc._old_name_of_table(change.ddl_command, instance.source_name) if new_name %}
+    {% if other and not plan.is_new %}
+        {% do return({'number': 22931, 'text': "'" ~ other ~ "' took its name, and it is '" ~ new_name
+            ~ "' now, as where a tool copies a table to alter it; if the rows are others than before, consumers "
+            ~ 'start over (--full-refresh)'}) %}
+    {% elif new_name and not plan.is_new %}
         {% do return({'number': 22931, 'text': "the table was renamed to '" ~ new_name
             ~ "', and later changes bear that name", 'new_name': new_name}) %}
     {% endif %}
+    {% set spelled = change.columns | map(attribute='name') | list if change.columns else [] %}
+    {% for name, now in dbt_cdc._respelled_columns(change.ddl_command).items() if not plan.is_new %}
+        {% for column in plan.columns if column | lower == name and column not in spelled and now in spelled %}
+            {% do return({'number': 4928, 'text': "captured column '" ~ column ~ "' was renamed to '" ~ now ~ "'",
+                'renamed': {name: name}}) %}
+        {% endfor %}
+    {% endfor %}
     {% for name in dbt_cdc._columns_gone(plan, change) %}
         {% if name | lower in renamed %}
             {% do return({'number': 4928, 'text': "captured column '" ~ name

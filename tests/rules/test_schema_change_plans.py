@@ -137,6 +137,30 @@ def test_renamed_columns(shop: Shop) -> None:
     assert list(zip([command for command, _ in RENAMED], found, strict=True)) == RENAMED
 
 
+def test_a_column_gets_another_letter_case(shop: Shop) -> None:
+    """Images bear the new name then; a statement may spell a name that stays as it is otherwise."""
+    known = registered(("k", "int", "int"), ("c", "int", "int"))
+    given = [
+        ("alter table t change c C int", listed(k="int", C="int"), 4928),
+        ("alter table t change C c bigint", listed(k="int", c="bigint"), None),
+        ("alter table t rename column k to K", listed(k="int", C="int"), None),
+        ("sp_rename 't.c', 'C', 'COLUMN'", listed(k="int", C="int"), 4928),
+    ]
+    cases = [(known, [change(columns=names, ddl_command=text)]) for text, names, _ in given]
+    for case, plan in zip(given, plans(shop, *cases), strict=True):
+        assert (plan["problem"] or {}).get("number") == case[2], case
+
+
+def test_another_table_takes_the_name(shop: Shop) -> None:
+    """As tools that alter a copy do: a second instance is one of the table by its name."""
+    text = "RENAME TABLE s.t TO s._t_del, s._t_gho TO s.t"
+    known = registered(("k", "int", "int"))
+    (plan,) = plans(shop, (known, [change(columns=listed(k="int"), ddl_command=text)]))
+    assert plan["problem"]["number"] == 22931
+    assert plan["problem"]["text"].startswith("'_t_gho' took its name, and it is '_t_del' now")
+    assert "new_name" not in plan["problem"]
+
+
 def test_the_new_name_of_a_table(shop: Shop) -> None:
     found = shop.values(*(("_new_name_of_table", command, "t") for command, _ in TABLES_RENAMED))
     assert list(zip([c for c, _ in TABLES_RENAMED], found, strict=True)) == TABLES_RENAMED

@@ -802,7 +802,8 @@ def test_the_printed_command_is_the_way_out(
     borders = [
         log.ddl("orders", "alter table orders drop primary key", shape),
         log.ddl("items", "alter table items drop column code", {"id": "int"}),
-        log.ddl("bills", "alter table bills rename to invoices", shape),
+        # as in a log whose DDL has transactions of its own
+        log.commit(("DDL", "bills", ("alter table bills rename to invoices", shape))),
     ]
     log.commit(*(("INSERT", i.source_name, {"id": 2, "code": 2}) for i in (new[0], new[2])))
     log.commit(("INSERT", "items", {"id": 2}))
@@ -820,6 +821,10 @@ def test_the_printed_command_is_the_way_out(
         assert found[after.capture_instance] == (border, log.end)
         check(target, log, before, end=last)
         check(target, log, after, start=last)
+    log.commit(("INSERT", "invoices", {"id": 3, "code": 3}))
+    log.land(target)
+    target.run()
+    check(target, log, new[2], start=last)
 
 
 @pytest.mark.more
