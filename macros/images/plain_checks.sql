@@ -53,9 +53,24 @@ abs(year({{ time }})) > 99999
     {% endif %}
     {% if family == 'decimal' %}
         {% do misfits.append(dbt_cdc._rounded_misfit(column, read)) %}
+    {% elif data_type in ['float', 'real'] %}
+        {% do misfits.append(dbt_cdc._rounded_float_misfit(
+            value, 'try_cast(' ~ read ~ ' as double)' if column.encodings else read)) %}
     {% endif %}
     {% do return(misfits) %}
 {% endmacro %}
+
+
+{#- What shows that a number has more digits than 32 bits hold: it is not theirs, also written with 6 to 9 digits. -#}
+{% macro _rounded_float_misfit(value, number) -%}
+    {%- set held, texts = 'cast(' ~ value ~ ' as double)', [] -%}
+    {%- for places in range(5, 9) -%}
+        {%- do texts.append("cast(format_string('%." ~ places ~ "e', " ~ held ~ ') as double)') -%}
+    {%- endfor -%}
+coalesce({{ held }} <> {{ number }} and {{ number }} not in (
+        {{ texts | join(',\n        ') }}
+    ), false)
+{%- endmacro %}
 
 
 {#- What shows that the parser has rounded a decimal, behind its last place. Where the column has fewer places, it

@@ -116,13 +116,15 @@ def _float(text: str, *, single: bool) -> float:
         return NAN if text == "NaN" else float(text)
     if not _NUMBER.fullmatch(text):
         raise BadValue(f"{text!r} is no number")
-    number = float(text)
+    given = number = float(text)
     try:
         number = struct.unpack("<f", struct.pack("<f", number))[0] if single else number
     except OverflowError:
         number = float("inf")
     if abs(number) == float("inf"):
         raise BadValue(f"{text!r} is out of range")
+    if number != given and all(float(f"{number:.{places}e}") != given for places in range(5, 9)):
+        raise BadValue(f"{text!r} has more digits than 32 bits hold")
     return number
 
 
