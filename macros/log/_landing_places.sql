@@ -15,6 +15,12 @@ offset as mark
 {%- endmacro %}
 
 
+{#- CTE `rows`, and `files` where there are some: what the batch lands. -#}
+{% macro _landing_new_rows(batch) %}
+    {% do return(dbt_cdc._landing_rows(batch) if batch.files else dbt_cdc._landing_table_rows(batch)) %}
+{% endmacro %}
+
+
 {% macro _landing_same_place(one, other) -%}
     {{ one }}.mark_topic <=> {{ other }}.mark_topic
     and {{ one }}.mark_partition <=> {{ other }}.mark_partition
@@ -69,7 +75,7 @@ group by mark_topic, mark_partition
 
 {#- Offsets behind all that has landed of a partition that are not in the batch, whatever file they could be in. -#}
 {% macro _landing_holes(batch) -%}
-with {{ dbt_cdc._landing_rows(batch) if batch.files else dbt_cdc._landing_table_rows(batch) }},
+with {{ dbt_cdc._landing_new_rows(batch) }},
 
 marks as (
     {{ dbt_cdc._landing_marks(batch) | indent(4) }}
@@ -128,7 +134,7 @@ limit 5
 
 
 {% macro _landing_copies(batch, first_mark) -%}
-with {{ dbt_cdc._landing_rows(batch) if batch.files else dbt_cdc._landing_table_rows(batch) }},
+with {{ dbt_cdc._landing_new_rows(batch) }},
 
 marks as (
     {{ dbt_cdc._landing_marks(batch) | indent(4) }}

@@ -115,7 +115,7 @@
         {% do return({'number': 22931, 'text': "the table was renamed to '" ~ new_name
             ~ "', and later changes bear that name", 'new_name': new_name}) %}
     {% endif %}
-    {% set spelled = change.columns | map(attribute='name') | list if change.columns else [] %}
+    {% set spelled = (change.columns or []) | map(attribute='name') | list %}
     {% for name, now in dbt_cdc._respelled_columns(change.ddl_command).items() if not plan.is_new %}
         {% for column in plan.columns if column | lower == name and column not in spelled and now in spelled %}
             {% do return({'number': 4928, 'text': "captured column '" ~ column ~ "' was renamed to '" ~ now ~ "'",
