@@ -123,7 +123,7 @@ def _float(text: str, *, single: bool) -> float:
         number = float("inf")
     if abs(number) == float("inf"):
         raise BadValue(f"{text!r} is out of range")
-    if number != given and all(float(f"{number:.{places}e}") != given for places in range(5, 9)):
+    if number != given and all(float(f"{number:.{places}e}") != given for places in range(9)):
         raise BadValue(f"{text!r} has more digits than 32 bits hold")
     return number
 
