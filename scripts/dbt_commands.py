@@ -9,11 +9,20 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 # What only some scripts need, beside dbt and Spark.
 EXTRAS = {"agent": "apscheduler==3.11.3", "report": "matplotlib==3.10.9"}
+
+# Options that say what is run, and where.
+OF_A_PROJECT = [
+    ("--target", "-t"),
+    ("--profile",),
+    ("--profiles-dir",),
+    ("--project-dir",),
+    ("--vars",),
+]
 
 
 class Dbt:
@@ -52,12 +61,49 @@ class Dbt:
             if hear:
                 hear(line)
 
-        runner = dbtRunner(manifest=self.manifest, callbacks=[listen])
+        options = options_beside(self.options, arguments)
+        manifest = self.manifest if options == self.options else None  # it has the target's schemas
+        runner = dbtRunner(manifest=manifest, callbacks=[listen])
         with contextlib.redirect_stdout(io.StringIO()):
-            result = runner.invoke([*arguments, "--quiet", "--no-use-colors", *self.options])
+            result = runner.invoke([*arguments, "--quiet", "--no-use-colors", *options])
         if result.exception and str(result.exception) not in "\n".join(lines):
             lines.append(str(result.exception))
         return result, lines
+
+
+def options_beside(options: list[str], arguments: Sequence[str]) -> list[str]:
+    """The options without those of a project that a command gives itself; of variables, ours are
+    added to the command's, which count."""
+    found = [names for names in OF_A_PROJECT if value_of(names, arguments) is not None]
+    given = [name for names in found for name in names]
+    kept, rest = [], iter(options)
+    for option in rest:
+        if name_of(option) not in given:
+            kept.append(option)
+        elif option == name_of(option):
+            next(rest, None)  # its value
+    ours, theirs = (value_of(["--vars"], of) for of in (options, arguments))
+    if ours and theirs:
+        import yaml
+
+        merged = {**(yaml.safe_load(ours) or {}), **(yaml.safe_load(theirs) or {})}
+        kept.append(f"--vars={json.dumps(merged)}")
+    return kept
+
+
+def value_of(names: Iterable[str], arguments: Sequence[str]) -> str | None:
+    """The value of an option, `--name value`, `--name=value` or `-n value`; None without it."""
+    for argument, following in zip(arguments, [*arguments[1:], ""], strict=True):
+        if (name := name_of(argument)) in names:
+            return following if argument == name else argument[len(name) :].removeprefix("=")
+    return None
+
+
+def name_of(argument: str) -> str:
+    """The name of an option; an argument that is none is its own."""
+    if argument.startswith("-") and not argument.startswith("--"):
+        return argument[:2]
+    return argument.partition("=")[0]
 
 
 def enter_project(folder: str) -> None:

@@ -119,15 +119,6 @@ from {{ dbt_cdc._state_relation('scan_transactions') }}
 {% endmacro %}
 
 
-{% macro _stop_or_pass(name, choice) %}
-    {% if choice not in ['stop', 'pass'] %}
-        {% do dbt_cdc.raise_cdc_error(
-            22963, 'var ' ~ name ~ " is '" ~ choice ~ "'", "give 'stop' or 'pass'") %}
-    {% endif %}
-    {% do return(choice) %}
-{% endmacro %}
-
-
 {% macro _known_commits_sql() -%}
     select commit_lsn from {{ dbt_cdc._state_relation('scan_transactions') }}
     {%- if load_cached_relation(dbt_cdc._state_relation('lsn_time_mapping')) is not none %}

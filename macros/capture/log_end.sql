@@ -4,7 +4,8 @@
     {% if found.malformed %}
         {% do dbt_cdc.raise_cdc_error(
             22859, 'bad log record of ' ~ found.malformed,
-            'an LSN is 0x and 20 upper-case hexadecimal digits; ' ~ dbt_cdc._bad_record_advice()
+            ('an LSN is 0x and 20 upper-case hexadecimal digits; ' if ' the LSN is ' in found.malformed
+                else 'windows by time need the time of each commit; ') ~ dbt_cdc._bad_record_advice()
         ) %}
     {% endif %}
     {% set most_commits = dbt_cdc._most_commits_of_run() or found.most_commits %}
@@ -30,15 +31,18 @@
 
 {% macro _log_end_sql(scanned_lsn, most_commits=none) -%}
     {%- set bound = dbt_cdc._scan_until() -%}
+    {%- set is_commit = "operation = 'COMMIT' or (operation in ('DDL', 'TRUNCATE') and tran_id is null)" -%}
     with records as (
         select
             lsn,
             record_time,
-            operation = 'COMMIT' or (operation in ('DDL', 'TRUNCATE') and tran_id is null) as is_commit,
+            {{ is_commit }} as is_commit,
             case when not coalesce(lsn rlike '{{ dbt_cdc._lsn_pattern() }}', false) then concat(
                 coalesce(concat('table ', source_schema, '.', source_name), 'no table'),
                 ', column lsn, tran_id ', coalesce(tran_id, 'NULL'),
                 ': the LSN is ', coalesce(concat('\'', lsn, '\''), 'NULL')
+            ) when ({{ is_commit }}) and record_time is null then concat(
+                'lsn ', lsn, ', tran_id ', coalesce(tran_id, 'NULL'), ': the ', operation, ' has no record_time'
             ) end as malformed
         from {{ dbt_cdc._log_relation() }}
         where

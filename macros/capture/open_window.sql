@@ -29,15 +29,6 @@
     {%- set reads_open = window.get('has_open_parts') or window.previous_lsn not in [to_lsn, dbt_cdc._zero_lsn()]
         and dbt_cdc._log_has(window.log, 'transaction')
         and not dbt_cdc._tells_transactions(window.log, window.previous_lsn, to_lsn) -%}
-    {%- set log_of_open -%}
-        (
-            select log.*
-            from {{ window.log }} as log
-            left anti join {{ transactions }} as known
-                on log.tran_id = known.tran_id and log.lsn between known.begin_lsn and known.commit_lsn
-            where log.lsn > '{{ window.previous_lsn }}' or log.tran_id is not null
-        )
-    {%- endset -%}
     select
         '{{ to_lsn }}' as window_to_lsn,
         tran_id,
@@ -52,7 +43,8 @@
         current_timestamp() as opened_at
     from (
         {{ dbt_cdc._indent(
-            dbt_cdc._found_transactions(log_of_open, dbt_cdc._zero_lsn(), to_lsn, none) if reads_open
+            dbt_cdc._found_transactions(
+                dbt_cdc._log_of_open(window.log, window.previous_lsn), dbt_cdc._zero_lsn(), to_lsn, none) if reads_open
             else dbt_cdc._window_transactions(
                 window.log, window.previous_lsn, to_lsn,
                 carried if window.previous_lsn != dbt_cdc._zero_lsn() else none
@@ -61,6 +53,18 @@
     {%- if reads_open %}
     where coalesce(commit_lsn > '{{ window.previous_lsn }}', true)
     {%- endif %}
+{%- endmacro %}
+
+
+{#- The records behind an LSN, and those before of transactions that had not ended there. -#}
+{% macro _log_of_open(log, previous_lsn) -%}
+(
+    select log.*
+    from {{ log }} as log
+    left anti join {{ dbt_cdc._state_relation('scan_transactions') }} as known
+        on log.tran_id = known.tran_id and log.lsn between known.begin_lsn and known.commit_lsn
+    where log.lsn > '{{ previous_lsn }}' or log.tran_id is not null
+)
 {%- endmacro %}
 
 

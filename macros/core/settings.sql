@@ -11,3 +11,12 @@
     {% set is_ours = model is defined and model.get('package_name') == 'dbt_cdc' %}
     {% do return(ref(project_name, name) if is_ours else ref(name)) %}
 {% endmacro %}
+
+
+{% macro _stop_or_pass(name, choice) %}
+    {% if choice not in ['stop', 'pass'] %}
+        {% do dbt_cdc.raise_cdc_error(
+            22963, 'var ' ~ name ~ " is '" ~ choice ~ "'", "give 'stop' or 'pass'") %}
+    {% endif %}
+    {% do return(choice) %}
+{% endmacro %}

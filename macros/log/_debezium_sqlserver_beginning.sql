@@ -27,8 +27,10 @@ streamed as (
     select
         concat(source_schema, '.', source_name) as table_name,
         key,
+        kind,
         commit_lsn,
-        before
+        before,
+        after
     from events
     left semi join emitted_transactions using (commit_lsn)
     where kind in ('c', 'u', 'd')
@@ -45,19 +47,36 @@ snapshot_rows as (
     group by table_name, key
 ),
 
--- a change fits where the row before it is that of the snapshot; an insert fits none
+-- a message key of several rows tells no row: two of one snapshot have it, or two inserted ones without a delete
+shared_keys as (
+    select table_name from (
+        select concat(source_schema, '.', source_name) as table_name, key, wal, after, null as commit_lsn, kind
+        from events
+        where kind = 'r' and xid = 'snapshot'
+        union all
+        select table_name, key, null, after, commit_lsn, kind from streamed
+    )
+    where coalesce(key, 'null') <> 'null'
+    group by table_name, key
+    having
+        count(distinct wal, after) > count(distinct wal)
+        or count(distinct if(kind = 'c', struct(commit_lsn, after), null)) > 1 + count_if(kind = 'd')
+),
+
+-- a change fits where the row before it is that of the snapshot, or is not told; an insert fits none
 first_changes as (
     select
         table_name,
         key,
         commit_lsn,
         row_number() over (partition by table_name, key order by commit_lsn) as number,
-        bool_or(before is not null and not coalesce(exists(
+        bool_or(kind <> 'c' and (before is null or not coalesce(exists(
             map_entries(from_json(before, 'map<string, string>')),
             entry -> entry.value <> try_element_at(snapshot_row, entry.key)
-        ), false)) as fits
+        ), false))) as fits
     from streamed
     inner join snapshot_rows using (table_name, key)
+    left anti join shared_keys using (table_name)
     where coalesce(key, 'null') <> 'null'
     group by table_name, key, commit_lsn
 ),

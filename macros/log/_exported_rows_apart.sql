@@ -1,7 +1,7 @@
 {#- What of an export is in no commit, or comes too late for one. -#}
 
 {#- What is in no commit stops the log, and what waits is said. -#}
-{% macro _change_table_log_look(tables, lsn_time_mapping, time_zone, log, last_lsn) %}
+{% macro _change_table_log_look(tables, lsn_time_mapping, time_zone, log, last_lsn, change_tables) %}
     {% do dbt_cdc._check_session_time_zone() %}
     {% set found = dbt_cdc._fetch(dbt_cdc._exported_rows_apart(
         tables, lsn_time_mapping, time_zone, log, last_lsn
@@ -30,16 +30,20 @@
                 ~ ') and take them in as late commits (' ~ dbt_cdc._page('monitoring.md') ~ '); LSNs that went back '
                 ~ 'need exports, a log and a schema of their own'
             ) %}
-        {% else %}
+        {% elif row.fate == 'waits' %}
             {% do dbt_cdc._log_line(what ~ ', wait for their rows in ' ~ lsn_time_mapping) %}
         {% endif %}
     {% endfor %}
+    {% do dbt_cdc._check_export_goes_on(tables, lsn_time_mapping, change_tables, log, last_lsn,
+        (found | selectattr('fate', 'equalto', 'begins') | map(attribute='first_lsn') | list | first)
+    ) if last_lsn != dbt_cdc._zero_lsn() %}
 {% endmacro %}
 
 
 {#- Changes behind the last commit of lsn_time_mapping wait; those up to there without a commit are unknown; late are
     those at a commit that the log has without them, but for commits that began before the log does. Commits below the
-    log's end that it lacks are behind: above its first one, or later than that. -#}
+    log's end that it lacks are behind: above its first one, or later than that. `begins`: the first commit, where it is
+    behind the log's end. -#}
 {% macro _exported_rows_apart(tables, lsn_time_mapping, time_zone, log, last_lsn) -%}
 with commits as (
     select distinct
@@ -136,6 +140,8 @@ from (
     where
         landed.commit_lsn <= '{{ last_lsn }}'
         and (landed.commit_lsn > first_lsn or landed.commit_time > first_time)
+    union all
+    select null, min(commit_lsn), null, null, 'begins' from commits having min(commit_lsn) > '{{ last_lsn }}'
     {%- endif %}
 )
 group by fate

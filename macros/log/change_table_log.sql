@@ -1,12 +1,12 @@
 {#- The canonical log out of SQL Server's own change tables, as they are exported: the body of an incremental (append)
     model. `__$start_lsn` is the LSN of the COMMIT, `__$seqval` that of the change.
     `_log.yml` tells the arguments. -#}
-{% macro change_table_log(tables, lsn_time_mapping, time_zone='UTC') -%}
+{% macro change_table_log(tables, lsn_time_mapping, time_zone='UTC', change_tables=none) -%}
     {%- do dbt_cdc._change_table_log_check(tables) -%}
     {%- set is_incremental = execute and is_incremental() -%}
     {%- set last_lsn = dbt_cdc._told_log_end(this, 'change_table_log') if is_incremental else dbt_cdc._zero_lsn() -%}
     {%- do dbt_cdc._change_table_log_look(
-        tables, lsn_time_mapping, time_zone, this, last_lsn
+        tables, lsn_time_mapping, time_zone, this, last_lsn, change_tables
     ) if dbt_cdc._is_building() -%}
 with {{ dbt_cdc._exported_commits(lsn_time_mapping, time_zone) }},
 

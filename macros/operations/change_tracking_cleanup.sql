@@ -63,6 +63,7 @@
     {%- set minutes = settings.retention_period * {1: 1, 2: 60, 3: 1440}[settings.retention_period_units] -%}
     {%- set commits -%}
         {{ dbt_cdc._state_relation('syscommittab') }} where commit_ts <= {{ state.current_version }}
+        and commit_time <= {{ dbt_cdc._end_of_today() }}
     {%- endset -%}
     select coalesce(min(commit_ts) - 1, 0) as version
     from {{ commits }}

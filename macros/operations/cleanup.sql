@@ -12,6 +12,11 @@
         {% if not state.high_end %}
             {% do dbt_cdc._log_line('cleanup: nothing is published yet') %}
         {% else %}
+            {% set last_time = state.intervals.values() | map(attribute='high_time') | select | max %}
+            {% do dbt_cdc._log_line(
+                'cleanup: a commit has the time ' ~ last_time ~ ', which is still to come: the retention counts from '
+                ~ 'the last commit that has been'
+            ) if not dbt_cdc._has_come(last_time) %}
             {% set mark = dbt_cdc._fetch(dbt_cdc._retention_mark_sql(state, job.retention))[0].lsn %}
             {% set cleaned = dbt_cdc._clean_up(
                 mark, none, dry_run, dbt_cdc._rows_of_a_delete(job)) %}

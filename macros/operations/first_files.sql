@@ -59,9 +59,11 @@
     {% set files, names = {}, [] %}
     {% set log_model = project_name ~ '_log' %}
     {% do files.update({'models/landed_events.sql': dbt_cdc._landing_model(place.landing)}) if place.landing %}
-    {% do files.update({'models/landed.yml': dbt_cdc._landed_source(place)})
-        if place.kind != 'folder' and not place.model %}
-    {% if place.kind != 'log' %}
+    {% set sources = dbt_cdc._landed_sources(place, nodes) if place.kind != 'folder' %}
+    {% do files.update({'models/landed.yml': dbt_cdc._landed_source(place, sources)}) if sources %}
+    {% if place.kind == 'export' %}
+        {% do files.update({'models/' ~ log_model ~ '.sql': dbt_cdc._first_log_of_export(place, nodes)}) %}
+    {% elif place.kind != 'log' %}
         {% do files.update({'models/' ~ log_model ~ '.sql': dbt_cdc._first_log_model(place, nodes)}) %}
     {% endif %}
     {% for node in nodes %}
@@ -75,7 +77,7 @@
         {% do files.update({
             'models/' ~ name ~ '.sql': '{' ~ "{ config(materialized='replica') }" ~ '}\nselect * from {'
                 ~ "{ dbt_cdc.new_changes('" ~ name ~ "') }" ~ '}'
-        }) if node.config.meta.cdc.index_columns %}
+        }) if node.config.meta.cdc.index_columns and place.has_beginning %}
     {% endfor %}
     {% set log = 'cdc_log_source: [landed, ' ~ place.identifier ~ ']' if place.kind == 'log' and not place.model
         else 'cdc_log_model: ' ~ (place.model if place.kind == 'log' else log_model) %}
@@ -93,14 +95,29 @@
 {%- endmacro %}
 
 
-{% macro _landed_source(place) -%}
+{#- The landed tables that no model of the project writes. -#}
+{% macro _landed_sources(place, nodes) %}
+    {% set tables = [place] %}
+    {% if place.kind == 'export' %}
+        {% for node in nodes %}
+            {% do tables.append(dbt_cdc._exported_table_of(place, node)) %}
+        {% endfor %}
+        {% do tables.append(place.change_tables) if place.change_tables %}
+    {% endif %}
+    {% do return(tables | rejectattr('model') | map(attribute='identifier') | list) %}
+{% endmacro %}
+
+
+{% macro _landed_source(place, names) -%}
 version: 2
 
 sources:
   - name: landed
     schema: {{ dbt_cdc._yaml_text(place.schema) }}
     tables:
-      - name: {{ dbt_cdc._yaml_text(place.identifier) }}
+{%- for name in names %}
+      - name: {{ dbt_cdc._yaml_text(name) }}
+{%- endfor %}
 {%- endmacro %}
 
 

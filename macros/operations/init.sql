@@ -1,11 +1,13 @@
-{#- Run-operation: looks at what has landed (a folder of Debezium's events, a table of them, or a canonical log)
-    and prints the files of a first project: landing, log, change tables, replicas, and the variables that list
-    them. scripts/init.py writes them. -#}
+{#- Run-operation: looks at what has landed (a folder of Debezium's events, a table of them, an export of SQL Server's
+    change tables, or a canonical log) and prints the files of a first project: landing, log, change tables, replicas,
+    and the variables that list them. scripts/init.py writes them. -#}
 {% macro init(landed, tables=none, types=none, keys=none, dry_run=false) %}
     {% if execute %}
         {% do dbt_cdc._check_has_no_log() %}
         {% set place = dbt_cdc._landed_place(landed) %}
-        {% do place.update(tables=dbt_cdc._landed_tables(place)) %}
+        {% do place.update(has_beginning=place.kind != 'export') %}
+        {% do place.update(tables=dbt_cdc._exported_tables(place) if place.kind == 'export'
+            else dbt_cdc._landed_tables(place)) %}
         {% set chosen = dbt_cdc._chosen_tables(place, place.tables, tables) %}
         {% do dbt_cdc._check_tables_of('types', types, chosen) %}
         {% do dbt_cdc._check_tables_of('keys', keys, chosen) %}
@@ -33,7 +35,7 @@
         {% endfor %}
         {% do dbt_cdc._log_line('nothing is written: dry_run') if dry_run %}
         {#- the first replica, or change table where there is none -#}
-        {% set replicas = nodes | selectattr('config.meta.cdc.index_columns') | list %}
+        {% set replicas = nodes | selectattr('config.meta.cdc.index_columns') | list if place.has_beginning else [] %}
         {% do dbt_cdc._log_line('next: dbt run; then dbt show --inline "select * from {' ~ "{ ref('"
             ~ (replicas[0].name[:-3] if replicas else nodes[0].name) ~ "') }" ~ '}"') if not dry_run %}
     {% endif %}

@@ -1,7 +1,7 @@
 {#- What init reads: where something has landed, which tables are in it, what columns they have. -#}
 
-{#- {kind: folder, stream (a table of topic, partition and offset), events or log; name; relation; landing: the call
-    that lands it, of a folder or stream; reference: of a table}. -#}
+{#- {kind: folder, stream (a table of topic, partition and offset), events, export (SQL Server's lsn_time_mapping) or
+    log; name; relation; landing: the call that lands it, of a folder or stream; reference: of a table}. -#}
 {% macro _landed_place(landed) %}
     {% if not landed or landed is not string %}
         {% do dbt_cdc.raise_cdc_error(
@@ -39,13 +39,15 @@
     {% set log = ['lsn', 'tran_id', 'operation', 'record_time', 'source_schema', 'source_name', 'before_image',
         'after_image', 'ddl_command', 'command_id'] %}
     {% set stream = ['topic', 'partition', 'offset', 'key', 'value'] %}
-    {% set kinds = {'events': ['position', 'topic', 'key', 'value', 'headers'], 'stream': stream, 'log': log} %}
+    {% set export = ['start_lsn', 'tran_begin_time', 'tran_end_time', 'tran_id', 'tran_begin_lsn'] %}
+    {% set events = ['position', 'topic', 'key', 'value', 'headers'] %}
+    {% set kinds = {'events': events, 'stream': stream, 'log': log, 'export': export} %}
     {% for kind, needed in kinds.items() if needed | reject('in', columns) | list == [] %}
         {% set node = dbt_cdc._model_of(relation) %}
         {% set place = {
             'kind': kind, 'name': parts | join('.'), 'schema': relation.schema, 'identifier': relation.identifier,
             'relation': relation, 'model': node,
-            'reference': "ref('" ~ node ~ "')" if node else "source('landed', " ~ tojson(relation.identifier) ~ ')',
+            'reference': dbt_cdc._reference_of(node, relation.identifier),
         } %}
         {% do place.update(dbt_cdc._landing_of_table(relation, place.reference)) if kind == 'stream' %}
         {% do return(place) %}
@@ -54,6 +56,7 @@
         22963, 'table ' ~ parts | join('.') ~ ' has the columns ' ~ columns | join(', '),
         'landed events have ' ~ kinds.events | join(', ') ~ ', or ' ~ stream | join(', ')
         ~ '; a log has ' ~ log | join(', ')
+        ~ "; of SQL Server's change tables name the lsn_time_mapping, which is exported beside them"
     ) %}
 {% endmacro %}
 
@@ -65,6 +68,11 @@
         {% do return(node.name) %}
     {% endfor %}
     {% do return(none) %}
+{% endmacro %}
+
+
+{% macro _reference_of(model, identifier) %}
+    {% do return("ref('" ~ model ~ "')" if model else "source('landed', " ~ tojson(identifier) ~ ')') %}
 {% endmacro %}
 
 
@@ -210,7 +218,9 @@ from envelopes
 {#- The columns of a table: {origin, columns}, from the events' own schema, else from values. A column without
     data_type is one that nothing tells of. -#}
 {% macro _landed_columns(place, table) %}
-    {% if place.kind == 'log' %}
+    {% if place.kind == 'export' %}
+        {% do return({'origin': 'the export', 'columns': table.columns}) %}
+    {% elif place.kind == 'log' %}
         {% do return(dbt_cdc._source_columns(table.source_schema, table.source_name, place.relation)) %}
     {% elif not table.schemas %}
         {% if not place.is_cached %}

@@ -30,5 +30,20 @@
         ~ " where window_to_lsn > '" ~ state.scanned_lsn ~ "' or (window_to_lsn = '"
         ~ state.scanned_lsn ~ "' and commit_lsn is null)"
     )[0].lsn %}
-    {% do return([needed or state.scanned_lsn, state.scanned_lsn] | min) %}
+    {% do return([needed or state.scanned_lsn, dbt_cdc._first_open_lsn(state.scanned_lsn), state.scanned_lsn] | min) %}
+{% endmacro %}
+
+
+{#- Where COMMITs tell their transactions, the state knows none that is open. -#}
+{% macro _first_open_lsn(scanned_lsn) %}
+    {% set log = dbt_cdc._log_relation() %}
+    {% if load_cached_relation(log) is not none and dbt_cdc._log_has(log, 'transaction') %}
+        {% set open_log = dbt_cdc._log_of_open(log, scanned_lsn) %}
+        {% set first_lsn = dbt_cdc._fetch(
+            'select min(begin_lsn) as lsn from (\n    ' ~ dbt_cdc._indent(dbt_cdc._found_transactions(
+                open_log, dbt_cdc._zero_lsn(), '0x' ~ 'F' * 20, none), 4)
+            ~ '\n)\nwhere coalesce(commit_lsn > ' ~ dbt_cdc._literal(scanned_lsn) ~ ', true)'
+        )[0].lsn %}
+    {% endif %}
+    {% do return(first_lsn or '0xG') %}
 {% endmacro %}

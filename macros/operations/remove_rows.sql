@@ -50,7 +50,7 @@
         'scan_transactions': "window_to_lsn < '" ~ scanned_lsn ~ "' and (commit_lsn is null or "
             ~ "commit_lsn < '" ~ lowest ~ "')",
         'scan_progress': "window_to_lsn <= '" ~ scanned_lsn ~ "'",
-        'scan_sessions': 'start_time' ~ is_old,
+        'scan_sessions': 'start_time' ~ is_old ~ ' and session_id < ' ~ dbt_cdc._last_session(),
         'dm_cdc_errors': 'entry_time' ~ is_old ~ ' and coalesce(session_id, 0) < ' ~ dbt_cdc._first_session_to_keep(),
         'job_requests': 'requested_at' ~ is_old,
         'event_balances': 'recorded_at' ~ is_old,
@@ -61,6 +61,13 @@
     {% do tables[0].update(
         cut_by='start_lsn', is_readable="low_end < '" ~ lowest ~ "'" if instances else none) %}
     {% do return(tables) %}
+{% endmacro %}
+
+
+{#- The last session that tells what is published stays. -#}
+{% macro _last_session() %}
+    {% do return(dbt_cdc._fetch('select coalesce(max(session_id), 0) as session_id from '
+        ~ dbt_cdc._state_relation('scan_sessions') ~ ' where start_lsn is not null')[0].session_id) %}
 {% endmacro %}
 
 

@@ -35,7 +35,7 @@ ended as (
     group by island, is_empty
 ),
 
--- a window that a run has opened and no run has ended yet
+-- a window that a run has opened and no run has ended yet; what a session starts from is published
 active as (
     select
         window_to_lsn as end_lsn,
@@ -45,7 +45,7 @@ active as (
     from {{ ref('scan_transactions') }}
     where
         window_to_lsn > (
-            select coalesce(max(ended.end_lsn), '0x') from ended
+            select coalesce(max(greatest(ended.start_lsn, ended.end_lsn)), '0x') from ended
         )
     group by window_to_lsn
 ),

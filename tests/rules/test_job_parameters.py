@@ -239,6 +239,13 @@ def test_the_retention_of_others_goes_on(shop: Shop) -> None:
     assert HIGH_TIME in sql
 
 
+def test_the_retention_counts_from_what_has_been(shop: Shop) -> None:
+    ends = {"dbo_notes": {"high_time": "2999-01-01 00:00:00"}}
+    (sql,) = shop.values(("_retention_mark_sql", {"high_end": HIGH, "intervals": ends}, 60))
+    assert "2999" not in sql
+    assert sql.count("tran_end_time <= current_timestamp()") == 2
+
+
 def test_versions_that_are_left_are_not_taken_for_removed(shop: Shop) -> None:
     """As where there were too many batches; where another cleanup removed them, they are gone."""
     for left, outcome in ((2, "failed"), (0, "0")):

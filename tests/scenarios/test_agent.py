@@ -73,6 +73,26 @@ def agent(monkeypatch: pytest.MonkeyPatch) -> Any:
     return made
 
 
+OPTIONS = ["--target", "prod", "--no-partial-parse", "--vars", "{a: 1, b: 2}"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options"),
+    [
+        (["run", "--select", "prod"], OPTIONS),
+        (["run", "--target=dev"], ["--no-partial-parse", "--vars", "{a: 1, b: 2}"]),
+        (["run", "-tdev"], ["--no-partial-parse", "--vars", "{a: 1, b: 2}"]),
+        (["run", "--vars", "{b: 3}"], [*OPTIONS[:3], '--vars={"a": 1, "b": 3}']),
+    ],
+)
+def test_a_command_has_its_own_target(
+    monkeypatch: pytest.MonkeyPatch, arguments: list[str], options: list[str]
+) -> None:
+    """And the agent's where it gives none; the project is read anew for another."""
+    monkeypatch.syspath_prepend(str(SCRIPT.parent))
+    assert __import__("dbt_commands").options_beside(OPTIONS, arguments) == options
+
+
 def ask(agent: Any, job_type: str, request: str) -> None:
     agent.dbt.requests.append({"job_type": job_type, "request": request})
     agent._poll()

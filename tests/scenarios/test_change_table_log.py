@@ -28,7 +28,7 @@ LSNS = ("__$start_lsn", "__$end_lsn", "__$seqval", "__$update_mask", "start_lsn"
 
 def log_model(tables: dict[str, str], **arguments: str) -> str:
     named = ", ".join(f"'{t}': source('cdc', '{name}')" for t, name in tables.items())
-    more = "".join(f", {name}={value!r}" for name, value in arguments.items())
+    more = "".join(f", {name}={value}" for name, value in arguments.items())
     return (
         "{{ config(materialized='incremental', file_format='delta') }}\n"
         f"{{{{ dbt_cdc.change_table_log({{{named}}}, source('cdc', 'lsn_time_mapping'){more}) }}}}"
@@ -53,7 +53,7 @@ class Exported:
         }
         models = {
             "shop_log.sql": log_model(tables, **more),
-            "sources.yml": sources([*tables.values(), "lsn_time_mapping"]),
+            "sources.yml": sources([*tables.values(), "lsn_time_mapping", "change_tables"]),
             "instances.yml": instance_yaml(instances, lob_before_image="when_changed"),
         }
         for instance in instances:
@@ -159,13 +159,17 @@ TIMES = (
 
 @pytest.fixture(scope="module")
 def notes(make_project: Callable[..., Project]) -> Exported:
-    return Exported(make_project, [NOTES])
+    return Exported(make_project, [NOTES], change_tables="source('cdc', 'change_tables')")
 
 
 def begin(notes: Exported) -> None:
     notes.project.clear()
     notes.sql(f"create or replace table {{schema}}_cdc.dbo_notes_CT ({CT}) using delta")
     notes.sql(f"create or replace table {{schema}}_cdc.lsn_time_mapping ({TIMES}) using delta")
+    notes.sql(
+        "create or replace table {schema}_cdc.change_tables using delta as "
+        f"select 'dbo_Notes' as capture_instance, '{lsn(1)}' as start_lsn"
+    )
 
 
 def lsn(number: int) -> str:
@@ -262,6 +266,17 @@ def test_changes_wait_for_their_commits(notes: Exported) -> None:
     assert [row[0] for row in rows(notes)] == [50, 70]
 
 
+def test_the_log_is_needed_from_the_first_open_record(notes: Exported) -> None:
+    """Of a transaction that commits behind the captured ones, and began before them."""
+    begin(notes)
+    change(notes, 40, 30, 2, 1, "a")
+    change(notes, 60, 20, 2, 2, "b")
+    commit(notes, 40)
+    commit(notes, 60, None, 1)
+    assert notes.run("--vars", f"{{cdc_scan_until: '0x{lsn(50)}'}}").success
+    assert f"0x{lsn(20)}" in notes.project.ok("run-operation", "log_truncation_point").output
+
+
 def test_a_mapping_with_a_hole_is_an_error(notes: Exported) -> None:
     begin(notes)
     change(notes, 50, 40, 2, 1, "a")
@@ -270,6 +285,31 @@ def test_a_mapping_with_a_hole_is_an_error(notes: Exported) -> None:
     result = notes.run()
     assert "CDC 22859" in result.output
     assert "lacks the commits of 1 changes of dbo.notes" in result.output
+
+
+@pytest.mark.parametrize("removed_of", ["all", "the table"])
+def test_an_export_that_begins_behind_the_log_is_an_error(notes: Exported, removed_of: str) -> None:
+    """As when the source's cleanup job came first, or the table has another instance."""
+    begin(notes)
+    change(notes, 50, 40, 2, 1, "a")
+    commit(notes, 50)
+    assert notes.run().success
+    if removed_of == "all":
+        notes.sql("delete from {schema}_cdc.dbo_notes_CT")
+        notes.sql("delete from {schema}_cdc.lsn_time_mapping")
+        said = f"lsn_time_mapping begins at 0x{lsn(90)}"
+    else:
+        notes.sql(f"update {{schema}}_cdc.change_tables set start_lsn = '{lsn(60)}'")
+        said = f"capture instance dbo_notes of dbo.notes begins at 0x{lsn(60)}"
+    change(notes, 90, 80, 2, 2, "b")
+    commit(notes, 90, None, 1)
+    result = notes.run()
+    assert f"CDC 22859: change_table_log: {said}" in result.output.replace(
+        f"{notes.project.schema}_cdc.", ""
+    )
+    assert f"ends at 0x{lsn(50)}" in result.output
+    assert notes.run("--vars", "{cdc_log_gap: pass}").success
+    assert [row[0] for row in rows(notes)] == [50, 90]
 
 
 @pytest.mark.more

@@ -292,6 +292,19 @@ def test_jobs(story: tuple[Capture, Writer], monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.more
+def test_a_commit_whose_time_is_still_to_come(story: tuple[Capture, Writer]) -> None:
+    """The retention counts from the last one that has been."""
+    capture, writer = story
+    capture.land(writer.commits([datetime(2999, 1, 1, tzinfo=UTC), START + timedelta(hours=10)]))
+    capture.run()
+    operation(capture, "change_job", job_type="cleanup", retention=60)
+    assert "a commit has the time 2999-01-01 00:00:00, which is still" in operation(
+        capture, "cleanup"
+    )
+    assert set(low_ends(capture).values()) == {int_to_lsn(30)}
+
+
+@pytest.mark.more
 def test_log_truncation_point(shared: tuple[Capture, Writer]) -> None:
     capture, writer = shared
     time = START + timedelta(days=1)

@@ -158,8 +158,7 @@ PLACES = {
 }
 
 
-@pytest.mark.more
-@pytest.mark.parametrize("connector", ["mysql", "sqlserver"])
+@pytest.mark.parametrize("connector", [pytest.param("mysql", marks=pytest.mark.more), "sqlserver"])
 def test_other_connectors(make_project: Callable[..., Project], spark: Any, connector: str) -> None:
     view = "ref('whole_events')"
     models = {

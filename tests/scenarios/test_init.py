@@ -292,6 +292,59 @@ def test_tables_of_events_and_logs(first: First) -> None:
     first.dbt("parse")
 
 
+def test_an_export_of_change_tables(first: First, capsys: pytest.CaptureFixture[str]) -> None:
+    """Tables by the names of their instances, keys where their metadata is exported, too."""
+    schema = first.project.schema
+    first.project.sql("create schema {schema}_cdc")
+    for table in (
+        "lsn_time_mapping (start_lsn binary, tran_begin_time timestamp, tran_end_time timestamp, "
+        "tran_id binary, tran_begin_lsn binary)",
+        "dbo_order_lines_CT (`__$start_lsn` binary, `__$end_lsn` binary, `__$seqval` binary, "
+        "`__$operation` int, `__$update_mask` binary, id int, line_no int, "
+        "price decimal(19,4), at timestamp_ntz, `__$command_id` int)",
+        "hr_log_CT (`__$start_lsn` binary, `__$seqval` binary, `__$operation` int, "
+        "`__$update_mask` binary, text string)",
+        "not_one_CT (id int)",
+        "change_tables (object_id int, capture_instance string)",
+        "index_columns (object_id int, column_name string, index_ordinal tinyint)",
+    ):
+        first.project.sql(f"create table {{schema}}_cdc.{table} using delta")
+    first.project.sql("insert into {schema}_cdc.change_tables values (7, 'dbo_order_lines')")
+    first.project.sql(
+        "insert into {schema}_cdc.index_columns values (7, 'line_no', 2), (7, 'id', 1)"
+    )
+    assert "of SQL Server's change tables name the lsn_time_mapping" in str(
+        first.init(landed=f"{schema}_cdc.hr_log_ct")
+    )
+    assert first.init(landed=f"{schema}_cdc.lsn_time_mapping") == 0
+    said = capsys.readouterr().out
+    assert "found dbo.order_lines: 0 changes, key id, line_no" in said
+    assert "found hr.log: 0 changes, no key" in said
+    assert "times are taken for UTC: give the time_zone of the server" in said
+    assert first.files() == {
+        "landed.yml", "shop_log.sql", "dbo_order_lines_ct.sql", "dbo_order_lines_ct.yml",
+        "hr_log_ct.sql", "hr_log_ct.yml",
+    }  # fmt: skip
+    assert first.columns("dbo_order_lines") == {
+        "id": "int", "line_no": "int", "price": "decimal(19,4)", "at": "timestamp",
+    }  # fmt: skip
+    log = Path("models/shop_log.sql").read_text(encoding="utf-8")
+    assert (
+        log.partition("dbt_cdc.change_table_log(")[2]
+        == """
+    {
+        "dbo.order_lines": source('landed', "dbo_order_lines_ct"),
+        "hr.log": source('landed', "hr_log_ct"),
+    },
+    source('landed', "lsn_time_mapping"),
+    time_zone='UTC',
+    change_tables=source('landed', "change_tables"),
+) }}
+"""
+    )
+    first.dbt("run")
+
+
 @pytest.mark.more
 def test_a_canonical_log_is_asked_as_events_are(
     first: First, capsys: pytest.CaptureFixture[str]

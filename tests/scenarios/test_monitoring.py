@@ -193,6 +193,13 @@ def test_a_killed_run_is_seen_until_another_ends(story: Capture) -> None:
     assert all(row.end_time is not None for row in sessions(story))
 
 
+def test_a_published_window_is_not_at_work(story: Capture) -> None:
+    """Where the sessions that captured it are gone, and the source is quiet."""
+    story.sql("delete from {schema}.scan_sessions where end_lsn is not null")
+    story.run()
+    assert all(row.end_time is not None for row in sessions(story))
+
+
 DATA_TESTS = {
     "capture_checks": {"max_minutes": 60, "grace_minutes": 60},
     "capture_lag": {"max_minutes": 60},
