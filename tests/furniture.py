@@ -8,6 +8,7 @@ second; data files are never deleted. (A table of Parquet files gets them all an
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
@@ -120,6 +121,7 @@ def changed_rows(before: Log, after: Log) -> bool:
     return False
 
 
+@functools.cache
 def state_tables() -> dict[str, str]:
     """The package's state tables: name -> columns."""
     read = yaml.safe_load((METADATA / "_metadata.yml").read_text(encoding="utf-8"))
