@@ -531,15 +531,6 @@ def test_a_bad_record_is_named(found):
     assert (bad.table, bad.column, bad.lsn) == (injected.table, injected.column, injected.lsn)
 
 
-@given(hostile.hostile_logs())
-def test_a_commit_without_a_time_is_named(log):
-    found = hostile.without_time(log)
-    if found:
-        with pytest.raises(BadRecord) as error:
-            capture(found[0].records, found[0].instances[0])
-        assert (error.value.column, error.value.lsn) == ("record_time", found[1].lsn)
-
-
 # --- Debezium's PostgreSQL events -----------------------------------------------------------------
 
 

@@ -4,10 +4,11 @@
     {% if found.malformed %}
         {% do dbt_cdc.raise_cdc_error(
             22859, 'bad log record of ' ~ found.malformed,
-            ('an LSN is 0x and 20 upper-case hexadecimal digits; ' if ' the LSN is ' in found.malformed
-                else 'windows by time need the time of each commit; ') ~ dbt_cdc._bad_record_advice()
+            'an LSN is 0x and 20 upper-case hexadecimal digits; ' ~ dbt_cdc._bad_record_advice()
         ) %}
     {% endif %}
+    {% do dbt_cdc._log_line('the commit ' ~ found.timeless_lsn ~ ' has no record_time: no window by time has its changes')
+        if found.timeless_lsn %}
     {% set most_commits = dbt_cdc._most_commits_of_run() or found.most_commits %}
     {% if found.log_end and most_commits and (found.commits or 0) > most_commits %}
         {% do return(dbt_cdc._fetch(dbt_cdc._log_end_sql(scanned_lsn, most_commits))[0].log_end) %}
@@ -31,18 +32,15 @@
 
 {% macro _log_end_sql(scanned_lsn, most_commits=none) -%}
     {%- set bound = dbt_cdc._scan_until() -%}
-    {%- set is_commit = "operation = 'COMMIT' or (operation in ('DDL', 'TRUNCATE') and tran_id is null)" -%}
     with records as (
         select
             lsn,
             record_time,
-            {{ is_commit }} as is_commit,
+            operation = 'COMMIT' or (operation in ('DDL', 'TRUNCATE') and tran_id is null) as is_commit,
             case when not coalesce(lsn rlike '{{ dbt_cdc._lsn_pattern() }}', false) then concat(
                 coalesce(concat('table ', source_schema, '.', source_name), 'no table'),
                 ', column lsn, tran_id ', coalesce(tran_id, 'NULL'),
                 ': the LSN is ', coalesce(concat('\'', lsn, '\''), 'NULL')
-            ) when ({{ is_commit }}) and record_time is null then concat(
-                'lsn ', lsn, ', tran_id ', coalesce(tran_id, 'NULL'), ': the ', operation, ' has no record_time'
             ) end as malformed
         from {{ dbt_cdc._log_relation() }}
         where
@@ -76,6 +74,7 @@
                 then records.lsn end
         ) as log_end,
         count_if(records.is_commit) as commits,
+        min(if(records.is_commit and records.record_time is null, records.lsn, null)) as timeless_lsn,
         min(records.lsn) as first_lsn,
         min(records.malformed) as malformed,
         {{ dbt_cdc._session_time_zone() }} as time_zone

@@ -75,8 +75,8 @@ class Transaction:
 def transactions(records: Iterable[LogRecord]) -> list[Transaction]:
     """The committed transactions in commit order, LSNs in upper case.
 
-    Raises BadRecord for a malformed LSN, an unknown operation, a missing transaction id, a commit
-    without a time and for two commits with one LSN.
+    Raises BadRecord for a malformed LSN, an unknown operation, a missing transaction id and
+    for two commits with one LSN.
     """
     open_: dict[str, Transaction] = {}
     committed: list[Transaction] = []
@@ -88,11 +88,6 @@ def transactions(records: Iterable[LogRecord]) -> list[Transaction]:
         if operation == "COMMIT" and lsn == last_commit:
             raise BadRecord("", None, lsn, "two transactions commit at this LSN")
         last_commit = lsn if operation == "COMMIT" else last_commit
-        commits = operation == "COMMIT" or (
-            operation in ("DDL", "TRUNCATE") and record.tran_id is None
-        )
-        if commits and record.record_time is None:
-            raise BadRecord(record.table, "record_time", lsn, f"the {operation} has none")
         if record.tran_id is None:
             if operation in ("DDL", "TRUNCATE"):
                 time = record.record_time

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from .apply import State
 from .capture import CaptureInstance, transactions
-from .log import UTC, LogRecord, int_to_lsn, lsn_to_int
+from .log import UTC, LogRecord, int_to_lsn
 from .values import NAN, parse_type, same
 
 Values = tuple[Any, ...]
@@ -393,17 +393,6 @@ def spoil(log: HostileLog, seed: int) -> tuple[HostileLog, Injected] | None:
     bad = replace(record, **columns)
     records = tuple(bad if r is record else r for r in log.records)
     return replace(log, records=records), Injected(kind, record.table, column, bad.lsn)
-
-
-def without_time(log: HostileLog) -> tuple[HostileLog, Injected] | None:
-    """The log with a first commit that has no time; None if it has none."""
-    lsns = [t.commit_lsn for t in transactions(log.records)]
-    if not lsns:
-        return None
-    commit = next(r for r in log.records if int_to_lsn(lsn_to_int(r.lsn)) == lsns[0])
-    bad = replace(commit, record_time=None)
-    records = tuple(bad if r is commit else r for r in log.records)
-    return replace(log, records=records), Injected("no_time", bad.table, "record_time", lsns[0])
 
 
 def hostile_logs(max_steps: int = 120) -> st.SearchStrategy[HostileLog]:

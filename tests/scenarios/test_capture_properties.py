@@ -31,7 +31,7 @@ from reference.consumers import Version, history
 from reference.log import LogRecord, int_to_lsn, lsn_to_int
 from reference.many_logs import INSTANCES, ManyLogs, SmallLog, many_logs
 from reference.query import ALL_OPTIONS, NET_OPTIONS, get_all_changes, get_net_changes
-from reference.strategies import TABLES, HostileLog, Injected, make_log, spoil, without_time
+from reference.strategies import TABLES, HostileLog, Injected, make_log, spoil
 
 pytestmark = pytest.mark.slow  # the runs of the fixture `captured`
 
@@ -281,15 +281,6 @@ def spoiled_logs() -> list[Spoiled]:
     return found
 
 
-def timeless(small: SmallLog) -> Spoiled | None:
-    """The log with a commit that has no time, if it has one."""
-    spoiled = without_time(small.log)
-    if not spoiled:
-        return None
-    record = next(r for r in spoiled[0].records if r not in small.log.records)
-    return Spoiled(small, record, *spoiled)
-
-
 def arguments(instance: CaptureInstance) -> str:
     """Those of the macros that write the statement of an instance, for all of the log."""
     return (
@@ -372,18 +363,13 @@ def test_every_bad_record_is_named(statements: Statements) -> None:
     bad_lsns, bad_operations = kinds.pop("bad_lsn"), kinds.pop("bad_operation")
     bad_images = list(itertools.chain(*kinds.values()))
 
-    no_times = [s for spoiled in bad_images if (s := timeless(spoiled.small))]
-    assert len(no_times) > 100
-    statements.log([*bad_lsns, *no_times, *bad_operations])
+    statements.log(logs)
     found = statements.ask(
         "log_end", r"select\s+max\(", "select malformed from records where malformed is not null"
     )
-    check_named([*bad_lsns, *no_times], found, lambda s: (
+    check_named(bad_lsns, found, lambda s: (
         f"table {s.injected.table}, column lsn, tran_id {s.record.tran_id}:"
         f" the LSN is '{s.injected.lsn}'"
-        if s.injected.kind == "bad_lsn" else
-        f"lsn {s.injected.lsn}, tran_id {s.record.tran_id or 'NULL'}:"
-        f" the {s.record.operation} has no record_time"
     ))  # fmt: skip
 
     statements.log([*bad_operations, *bad_images])

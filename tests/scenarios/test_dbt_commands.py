@@ -48,7 +48,8 @@ def test_before_the_first_publication(shop: Capture) -> None:
     for command in (["compile"], ["docs", "generate"], ["run", "--empty"], ["compile"]):
         shop.project.ok(*command)
     assert not shop.sql("select * from {schema}.scan_transactions")
-    shop.run("--select", "+dbo_items_ct")  # captured, not published
+    captured = shop.run("--select", "+dbo_items_ct")  # not published
+    assert "has no record_time: no window by time has its changes" in captured.output
     nothing = "CDC 313: nothing is published yet for capture instance dbo_items: dbt run --select"
     result = shop.project.dbt("run", "--select", "changes")
     assert nothing in result.messages["changes"].message
