@@ -32,6 +32,7 @@
     {% set after = window.consumed_lsn or window.initial_lsn %}
     {% set high_end, waits_for = interval.get('high_end') or '', consumer.waits_for or {} %}
     {% set end = [high_end, waits_for.get('last_lsn', high_end)] | min %}
+    {% do dbt_cdc._check_begins_before_its_end(consumer, window, interval, waits_for) if not after and end < high_end %}
     {% do window.update(
         to_lsn=end or dbt_cdc._zero_lsn(),
         from_lsn=[
@@ -52,6 +53,19 @@
     ) if (consumer.instances.get(instance.name | lower) or {}).get('end_lsn') and not window.has_news
         and end == high_end and dbt_cdc._is_building() %}
     {% do return(window) %}
+{% endmacro %}
+
+
+{#- What is behind a TRUNCATE in its transaction has the LSN up to which changes are gone. Who waits for another
+    consumer before that LSN can neither read it nor set it down as consumed. -#}
+{% macro _check_begins_before_its_end(consumer, window, interval, waits_for) %}
+    {% if dbt_cdc._is_building() and waits_for.last_lsn < interval.low_end and interval.low_end <= window.lost_lsn %}
+        {% do dbt_cdc.raise_cdc_error(
+            313, consumer.name ~ ' cannot begin yet: what is left of capture instance ' ~ window.instance.name
+            ~ ' begins at ' ~ interval.low_end ~ ', and it reads ' ~ waits_for.consumer ~ ', which has consumed '
+            ~ waits_for.capture_instance ~ ' up to ' ~ waits_for.last_lsn, waits_for.advice
+        ) %}
+    {% endif %}
 {% endmacro %}
 
 

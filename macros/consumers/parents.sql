@@ -16,6 +16,7 @@
             313, name ~ ' reads ' ~ first.consumer ~ ', which has consumed nothing of ' ~ first.capture_instance
             ~ ' yet, or was reset', advice
         ) if not first.last_lsn %}
+        {% do first.update(advice=advice) %}
         {% do dbt_cdc._log_line(
             name ~ ' waits for ' ~ first.consumer ~ ', which it reads and which has consumed ' ~ first.capture_instance
             ~ ' up to ' ~ first.last_lsn ~ ': ' ~ advice

@@ -655,6 +655,33 @@ def test_a_consumer_waits_for_one_that_it_reads(capturing: Capture) -> None:
     assert len(seen()) == 4
 
 
+def test_no_consumer_that_waits_begins_before_a_truncate(capturing: Capture) -> None:
+    """What the transaction of the TRUNCATE has written has the LSN up to which rows are gone."""
+    named, seen = REPLICA.replace("dbo_items", "dbo_lines"), SEEN.replace("named.name", "named.n")
+    writer, project = begun(capturing, named=named, seen=seen), capturing.project
+    last = writer.last
+    writer.transactions += 1
+    capturing.land([
+        writer.record("BEGIN"), writer.record("TRUNCATE", "items"),
+        writer.record("INSERT", "items", after_image={"id": 2, "name": "b"}),
+        writer.record("COMMIT"),
+    ])  # fmt: skip
+    low_end = writer.last
+    capturing.land(writer.insert("lines", id=2, n=7))
+    capturing.run("--select", "+lsn_time_mapping")
+    assert operation(capturing, "reset_consumer", consumer="seen", dry_run=False).success
+    fed = seen.replace("materialized='replica'", APPEND).replace("changes.`__$operation`", "1 as op")
+    project.write("models/fed.sql", fed)
+    messages = project.dbt("run", "--select", "seen", "fed").messages
+    for name in ("seen", "fed"):
+        said = f"CDC 313: {name} cannot begin yet: what is left of capture instance dbo_items"
+        assert f"{said} begins at {low_end}, and it reads named" in messages[name].message
+        assert f"up to {last}: dbt run --select named {name}" in messages[name].message
+    capturing.run("--select", "named", "seen", "fed")
+    for name in ("seen", "fed"):
+        assert [tuple(r)[:2] for r in capturing.sql(f"select * from {{schema}}.{name}")] == [(2, 7)]
+
+
 @pytest.mark.more
 def test_the_name_of_an_instance_for_another_table(capturing: Capture) -> None:
     writer, project = begun(capturing, items=REPLICA, feed=FEED), capturing.project
