@@ -14,7 +14,7 @@
 
 {% macro _resolve_consumer(name) %}
     {% set is_model = model.resource_type == 'model' %}
-    {% set kind = config.get('materialized') if is_model else 'incremental' %}
+    {% set kind = config.get('materialized') if model.resource_type in ['model', 'snapshot'] else 'incremental' %}
     {% do dbt_cdc._check_consumer(kind) %}
     {% set state = dbt_cdc._consumed_state() %}
     {% set is_there = is_model and load_cached_relation(this) is not none %}
@@ -80,7 +80,7 @@
 {% macro _check_consumer(kind) %}
     {% if kind not in ['incremental', 'replica', 'history'] %}
         {% do dbt_cdc.raise_cdc_error(
-            22938, 'model ' ~ model.name ~ " takes new_changes and is materialized as '" ~ kind ~ "'",
+            22938, model.resource_type ~ ' ' ~ model.name ~ " takes new_changes and is materialized as '" ~ kind ~ "'",
             "what it has consumed is kept in its table; set materialized to 'replica', 'history' or "
             ~ "'incremental'"
         ) %}

@@ -288,14 +288,14 @@ class Shop:
         return [json.loads(line) for line in result.printed.splitlines()]
 
     @contextlib.contextmanager
-    def with_models(self, files: Mapping[str, str]) -> Iterator[str]:
+    def with_models(self, files: Mapping[str, str], folder: str = "models") -> Iterator[str]:
         """More models, for a while; gives the selection of them."""
         for path, text in files.items():
-            self.project.write(f"models/more/{path}", text)
+            self.project.write(f"{folder}/more/{path}", text)
         try:
-            yield "path:models/more"
+            yield f"path:{folder}/more"
         finally:
-            shutil.rmtree(self.project.folder / "models" / "more")
+            shutil.rmtree(self.project.folder / folder / "more")
 
     def errors(self, files: Mapping[str, str], **options: Any) -> dict[str, str]:
         """What a run says of more models, {model: error}; of one that is not refused, the first

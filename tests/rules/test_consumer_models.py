@@ -206,6 +206,19 @@ def test_a_model_of_batches_is_refused(shop: Shop) -> None:
     assert "its incremental_strategy is 'microbatch': each batch would take all" in result.output
 
 
+def test_a_snapshot_is_refused(shop: Shop) -> None:
+    """It has no bookmark: what cleanup has removed would be gone from it, too."""
+    snapshot = (
+        "{% snapshot kept %}\n"
+        "{{ config(unique_key='id', strategy='check', check_cols='all', file_format='delta') }}\n"
+        "select * from {{ dbt_cdc.new_changes('dbo_items') }}{% endsnapshot %}\n"
+    )
+    with shop.with_models({"kept.sql": snapshot}, "snapshots"):
+        result = shop.dbt("snapshot", answer=ANSWERS, may_lack=True)
+    line = first_line(result.messages["kept"].message)
+    assert "CDC 22938: snapshot kept takes new_changes and is materialized as 'snapshot'" in line
+
+
 def test_changes_that_are_gone(shop: Shop) -> None:
     """Of items those up to LOST; each model asks for some of them."""
     bookmarks = [bookmark(name, **mark) for name, (_, mark, _) in LOSSES.items() if mark]
