@@ -167,7 +167,8 @@
         {% set of_instance = ' of capture instance ' ~ window.instance.name %}
         {% set gone = 'changes' ~ of_instance ~ ' up to ' ~ window.lost_lsn ~ ' were removed or never captured, '
             ~ 'its low end is ' ~ interval.get('low_end') %}
-        {% set start_over = "dbt run-operation reset_consumer --args '{consumer: " ~ consumer.name ~ "}'" %}
+        {% set start_over = "dbt run-operation reset_consumer --args '{consumer: " ~ consumer.name
+            ~ "}' (it shows what it would do; dry_run: false does it)" %}
         {% if window.initial %}
             {% do dbt_cdc.raise_cdc_error(
                 313, 'initial_lsn ' ~ after ~ ' is too old for ' ~ consumer.name ~ ': ' ~ gone,
@@ -176,7 +177,7 @@
         {% elif window.consumed_lsn %}
             {% do dbt_cdc.raise_cdc_error(
                 313, consumer.name ~ ' has consumed up to ' ~ after ~ of_instance ~ '; ' ~ gone,
-                'start over with ' ~ start_over ~ ' (it shows what it would do; dry_run: false does it)'
+                'start over with ' ~ start_over
             ) %}
         {% endif %}
         {% do dbt_cdc.raise_cdc_error(

@@ -1,6 +1,6 @@
 {#- Run-operation: the consumer starts over with its next run: from the low ends on, or from `initial`
     where its model gives that. A replica or history is then made anew; of an incremental model the rows
-    stay. Of a model that is gone the bookmark goes. -#}
+    stay. Of a model that is gone the bookmark goes. A replica or history that could not begin gets one. -#}
 {% macro reset_consumer(consumer, dry_run=true) %}
     {% if execute %}
         {% do dbt_cdc._ensure_state_tables('consumers') %}
@@ -9,7 +9,9 @@
         {% do dbt_cdc._report_reset(bookmarks, node, dry_run) %}
         {% if not dry_run %}
             {% set is_it = 'consumer = ' ~ dbt_cdc._literal(bookmarks[0].consumer) %}
-            {% if node %}
+            {% if bookmarks[0].accepts_loss %}
+                {% do dbt_cdc._insert_state('consumer_bookmarks', bookmarks, is_it) %}
+            {% elif node %}
                 {% do dbt_cdc._update_state('consumer_bookmarks', {
                     'last_lsn': 'null', 'last_time': 'null', 'open_lsn': 'null', 'accepts_loss': 'true',
                 }, is_it) %}
@@ -31,14 +33,30 @@
     {% for row in rows if row.consumer | lower == (consumer or '') | string | lower %}
         {% do found.append(row) %}
     {% endfor %}
+    {% do found.extend(dbt_cdc._first_bookmarks((consumer or '') | string)) if not found %}
     {% if not found %}
         {% do dbt_cdc.raise_cdc_error(
             313, "consumer '" ~ (consumer or 'NULL') ~ "' does not exist",
             'there are ' ~ (rows | map(attribute='consumer') | unique | join(', ') or 'none')
-            ~ '; a model is one from its first run on'
+            ~ '; a model is one from its first run on, a replica or history before it'
         ) %}
     {% endif %}
     {% do return(found) %}
+{% endmacro %}
+
+
+{#- Those of a replica or history that never ended a run, as it lacks a part of its table. -#}
+{% macro _first_bookmarks(name) %}
+    {% set node, bookmarks = dbt_cdc._consumer_node(name) or {}, [] %}
+    {% for instance in dbt_cdc._capture_instances().values()
+        if node.get('config', {}).get('materialized') in ['replica', 'history']
+        and instance.unique_id in node.depends_on.nodes %}
+        {% do bookmarks.append({
+            'consumer': name, 'capture_instance': instance.name, 'last_lsn': none, 'accepts_loss': true,
+            'create_date': 'now', 'source_table': instance.table,
+        }) %}
+    {% endfor %}
+    {% do return(bookmarks) %}
 {% endmacro %}
 
 

@@ -682,6 +682,36 @@ def test_no_consumer_that_waits_begins_before_a_truncate(capturing: Capture) -> 
         assert [tuple(r)[:2] for r in capturing.sql(f"select * from {{schema}}.{name}")] == [(2, 7)]
 
 
+def test_a_new_consumer_takes_what_is_left(capturing: Capture) -> None:
+    """By the command that its error names, it begins without what cleanup has removed."""
+    writer, project = begun(capturing), capturing.project
+    for number in (2, 3):
+        capturing.land(writer.insert("items", id=number, name="b"))
+        capturing.run()
+    mark = {"capture_instance": "dbo_items", "low_water_mark": writer.last}
+    assert operation(capturing, "cleanup_change_table", **mark).success
+    versions = REPLICA.replace("'replica'", "'history'")
+    for name, text in {"items": REPLICA, "versions": versions}.items():
+        project.write(f"models/{name}.sql", text)
+        message = project.dbt("run").messages[name].message
+        assert f"CDC 313: {name} would start without a part of the table" in message
+        assert f"reset_consumer --args '{{consumer: {name}}}'" in message
+        shown = operation(capturing, "reset_consumer", consumer=name).output
+        assert f"NULL            {writer.last}" in shown and "Nothing is changed yet" in shown
+        assert not project.dbt("run").success
+        assert operation(capturing, "reset_consumer", consumer=name, dry_run=False).success
+        capturing.run()
+    capturing.land(writer.insert("items", id=4, name="b"))
+    capturing.run()
+    assert ids(capturing, "items") == ids(capturing, "versions") == [3, 4]
+    marks = capturing.sql("select last_lsn, accepts_loss from {schema}.consumer_bookmarks")
+    assert [tuple(mark) for mark in marks] == [(writer.last, False)] * 2
+    project.write("models/feed.sql", FEED)
+    assert "CDC 313: consumer 'feed' does not" in operation(
+        capturing, "reset_consumer", consumer="feed"
+    ).output
+
+
 @pytest.mark.more
 def test_the_name_of_an_instance_for_another_table(capturing: Capture) -> None:
     writer, project = begun(capturing, items=REPLICA, feed=FEED), capturing.project
