@@ -20,23 +20,27 @@
         {% endif %}
         {% do key.update({name | lower: columns[name | lower]}) %}
     {% endfor %}
-    {% do dbt_cdc._check_key_of_instance(consumer, columns, key.keys() | list)
-        if given and consumer.windows | length == 1 %}
     {% do return(key) %}
 {% endmacro %}
 
 
-{#- By other captured columns, a change of one of them would leave the row of before, and two rows may meet in one. -#}
-{% macro _check_key_of_instance(consumer, columns, names) %}
+{#- By other columns, a change of one of them would leave the row of before, and two rows may meet in one. A captured
+    column that is not of the key may be another one of its name in the model. -#}
+{% macro _check_key_of_instance(consumer, columns, key, changes) %}
     {% set instance = (consumer.windows.values() | list)[0].instance %}
-    {% set own = instance.index_columns | map('lower') | sort %}
+    {% set own, names = instance.index_columns | map('lower') | sort, key.keys() | list %}
     {% set captured = instance.columns | map(attribute='name') | map('lower') | list %}
-    {% if names | sort != own and not own | reject('in', columns) | list
-        and not names | reject('in', captured) | list %}
+    {% set renamed = modules.re.findall('(?i)\\bas\\s+`?([^\\s`,]+)', dbt_cdc._own_sql(consumer, changes)) %}
+    {% if consumer.windows | length == 1 and names | sort != own and (
+        not own | reject('in', columns) | list
+        or not names | reject('in', captured) | list
+        and not names | reject('in', own) | select('in', renamed | map('lower') | list) | list
+    ) %}
         {% do dbt_cdc.raise_cdc_error(
             22938, consumer.kind ~ ' ' ~ consumer.name ~ ' has the unique_key ' ~ names | join(', ')
             ~ ', and the key of capture instance ' ~ instance.name ~ ' is ' ~ instance.index_columns | join(', '),
-            'leave unique_key out'
+            'leave unique_key out, and keep that key in the model; where a column of its name is another one, name it '
+            ~ 'otherwise'
         ) %}
     {% endif %}
 {% endmacro %}

@@ -8,7 +8,8 @@
             changes, needed + (['__$update_mask'] if dbt_cdc._partial_instance(consumer) else []),
             none if consumer.makes_table else relation, present) %}
         {% do dbt_cdc._check_added_columns(consumer, columns, added) %}
-        {% do dbt_cdc._consumer_key(consumer, columns) %}
+        {% do dbt_cdc._check_key_of_instance(
+            consumer, columns, dbt_cdc._consumer_key(consumer, columns), changes) %}
         {% set rows = dbt_cdc['_' ~ consumer.kind ~ '_rows'](columns, changes, consumer) %}
         {% do get_assert_columns_equivalent(rows) if (config.get('contract') or {}).enforced %}
     {% endif %}

@@ -62,11 +62,25 @@ MISTAKES: dict[str, tuple[str, str, str]] = {
             ("later", "where", "select * from source as s where id > 0"),
             ("deeper", "where", "select * from ((select * from source)) t where id > 0"),
             ("by_join", "join", "select source.* from names\n inner join source using (id)"),
+            ("by_name", "where", "select * from `source` where id > 0"),
+            ("by_comma", "from ..., ...", "select source.* from source as s, names"),
+            ("by_left_join", "left join",
+             "select source.* from names left join source using (id)"),
             ("by_rank", "qualify",
              "select * from source qualify row_number() over (partition by id order by Name) = 1"),
         ]
     },
     "filtered_history": (versions(ITEMS_) + "having true", "CDC 22938", "has 'having' in its SQL"),
+    "filtered_loudly": (
+        "{{ config(materialized='replica') }}\nWITH C AS (\n"
+        "SELECT * FROM {{ dbt_cdc.new_changes('dbo_items') }})\n"
+        ", `my k` AS (SELECT * FROM C WHERE id > 0)\nSELECT * FROM `my k` HAVING true",
+        "CDC 22938", "has 'where', 'having' in its SQL",
+    ),
+    "multiplied": (
+        replica(ITEMS_, "*, explode(split(Name, ',')) as tag", ", unique_key=['id', 'tag']"),
+        "CDC 22938", "has 'explode' in its SQL",
+    ),
     "joined": (
         replica(ITEMS_) + "inner join t using (id)", "CDC 22938",
         "config(meta={'may_filter': true})",
@@ -111,6 +125,14 @@ MISTAKES: dict[str, tuple[str, str, str]] = {
         )
         for n, key, said in [(1, "'name'", "name"), (2, "['id', 'Name']", "id, name")]
     },
+    "key_computed": (
+        replica(ITEMS_, "*, md5(Name) as sk", ", unique_key='sk'"), "CDC 22938",
+        "has the unique_key sk, and the key of capture instance dbo_items is id: leave",
+    ),
+    "key_alone": (
+        replica(ITEMS_, "Name, `__$operation`", ", unique_key='name'"), "CDC 22938",
+        "has the unique_key name, and the key of capture instance dbo_items is id: leave",
+    ),
     "taken_name": (versions(ITEMS_, "*, 1 valid_to"), "CDC 22938", "'valid_to'"),
     "two_instances": (BOTH, "CDC 22938", "takes 2 capture instances and has no unique_key"),
     "no_lsn": (replica(INITIAL), "CDC 313", "initial_lsn is NULL"),
@@ -262,8 +284,25 @@ OPERATION = "* except (`__$operation`), if(id > 0, `__$operation`, 1) as `__$ope
         "named as (select s.* from source s left join names using (id))\n"
         "select *, (select max(id) from names where id > 0) as top from (select * from named)",
         "{% set found = dbt_cdc.new_changes('dbo_items') %}" + replica(ITEMS_),
+        "{{ config(materialized='replica') }}\n"
+        "with `some` as (select * from {{ dbt_cdc.new_changes('dbo_items') }}),\n"
+        "tops as (select id, max(Name is distinct from stack, `some`.`where`) as top from `some`),\n"
+        "tags as (select id, explode(tags) as tag from names where id > 0)\n"
+        "select `some`.*, (select count(*) from tags, names) as tags\n"
+        "from `some` left join tops using (id)",
     ],
 )
 def test_what_leaves_no_change_out_is_taken(shop: Shop, model: str) -> None:
     """new_changes has conditions of its own; words in texts, names and comments are none."""
     assert "in its SQL" not in shop.errors({"whole.sql": model})["whole"]
+
+
+@pytest.mark.parametrize(
+    "columns", ["id as item, Name, `__$operation`", "id as `Name`, 1 as x, `__$operation`"]
+)
+def test_a_renamed_key_is_taken(shop: Shop, columns: str) -> None:
+    key = "item" if "item" in columns else "name"
+    model = replica(ITEMS_, columns, f", unique_key='{key}'")
+    with shop.with_models({"renamed.sql": model}) as selection:
+        result = shop.dbt("run", "--select", selection, answer=ANSWERS, may_lack=True)
+    assert "OK created sql replica model" in result.output
