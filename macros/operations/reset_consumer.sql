@@ -76,7 +76,7 @@
         {% set instance = instances.get(bookmark.capture_instance | lower) or {} %}
         {% do lines.append({
             'consumer': bookmark.consumer, 'capture_instance': bookmark.capture_instance,
-            'consumed_up_to': bookmark.last_lsn, 'low_end': instance.get('low_end'),
+            'consumed_up_to': bookmark.last_lsn, 'low_end': instance.get('start_lsn'),
             'missing_up_to': instance.get('lost_lsn'),
         }) %}
     {% endfor %}
