@@ -1,8 +1,8 @@
 {#- A tracked table as a query reads it: where `ref` finds its side table, in the versions that are published beside
-    that. One that nothing is published of is an error where the query would run; --empty and unit tests do without. -#}
+    that. One that nothing is published of is an error where the query would run; --empty does without. -#}
 {% macro _as_published(tracked) %}
     {% set relation = ref(tracked.model) %}
-    {% set is_own = dbt_cdc._is_unit_test() or relation | string == tracked.relation | string %}
+    {% set is_own = relation | string == tracked.relation | string %}
     {% set mapping = none if is_own else dbt_cdc._state_relation('lsn_time_mapping').incorporate(
         path={'database': relation.database, 'schema': relation.schema}) %}
     {% if dbt_cdc._is_asked() and tracked.key not in dbt_cdc._tracking_state(mapping).min_valid_versions %}
@@ -10,7 +10,6 @@
     {% endif %}
     {% do return(dict(
         tracked, relation=relation, mapping=mapping,
-        is_unpublished=(flags.EMPTY or dbt_cdc._is_unit_test())
-            and load_cached_relation(dbt_cdc._tracking_versions(mapping)) is none
+        is_unpublished=flags.EMPTY and load_cached_relation(dbt_cdc._tracking_versions(mapping)) is none
     )) %}
 {% endmacro %}

@@ -28,13 +28,23 @@
 
 {#- Whether somebody waits for rows, so that a window that nobody has published is an error. -#}
 {% macro _is_asked() %}
-    {% do return(
-        flags.WHICH not in ['compile', 'generate', 'list', 'parse'] and not flags.EMPTY
-        and not dbt_cdc._is_unit_test()
-    ) %}
+    {% do return(flags.WHICH not in ['compile', 'generate', 'list', 'parse'] and not flags.EMPTY) %}
 {% endmacro %}
 
 
 {% macro _is_unit_test() %}
     {% do return(model is defined and model.get('resource_type') == 'unit_test') %}
+{% endmacro %}
+
+
+{#- dbt shows a unit test neither the models beside its own nor what is published. -#}
+{% macro _check_is_no_unit_test() %}
+    {% if dbt_cdc._is_unit_test() %}
+        {% do dbt_cdc.raise_cdc_error(
+            22938, 'unit test ' ~ model.name ~ ' calls a macro whose value depends on what is declared or published, '
+            ~ 'which dbt does not show to it',
+            "say what it gives under overrides, e.g. {macros: {dbt_cdc.get_column_ordinal: 2}}, as "
+            ~ dbt_cdc._page('ci.md') ~ ' shows'
+        ) %}
+    {% endif %}
 {% endmacro %}

@@ -40,6 +40,7 @@
 {% macro _capture_instances() %}
     {% set cache = dbt_cdc._invocation_cache() %}
     {% if 'instances' not in cache %}
+        {% do dbt_cdc._check_is_no_unit_test() %}
         {% set instances, models = {}, {} %}
         {% for node in graph.nodes.values()
             if node.resource_type == 'model' and node.config.materialized == 'change_table' %}

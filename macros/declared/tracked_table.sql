@@ -43,6 +43,7 @@
 {% macro _tracked_tables() %}
     {% set cache = dbt_cdc._invocation_cache() %}
     {% if 'tracked_tables' not in cache %}
+        {% do dbt_cdc._check_is_no_unit_test() %}
         {% set found, models = {}, {} %}
         {% for node in graph.nodes.values()
             if node.resource_type == 'model' and node.config.materialized == 'change_tracking_table' %}

@@ -1,8 +1,8 @@
 {#- The high end of all validity intervals: the last published LSN; none before the first, and all zeros
-    where the model is only looked at (compile, docs, --empty). A value at run time. -#}
+    where the model is only looked at (compile, docs, --empty, unit tests). A value at run time. -#}
 {% macro get_max_lsn() %}
-    {% if not execute %}
-        {% do ref('dbt_cdc', 'lsn_time_mapping') %}
+    {% if not execute or dbt_cdc._is_unit_test() %}
+        {% do ref('dbt_cdc', 'lsn_time_mapping') if not execute %}
         {% do return(dbt_cdc._zero_lsn()) %}
     {% endif %}
     {% set high_end = dbt_cdc._published_state(dbt_cdc._mapping_to_read()).high_end %}

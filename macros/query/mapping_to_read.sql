@@ -1,9 +1,10 @@
 {#- The lsn_time_mapping whose bounds a query takes: the one beside its change table, wherever `--defer`
     finds that. Without a `capture_instance`, beside any change table that the model reads. -#}
 {% macro _mapping_to_read(capture_instance=none) %}
+    {% do dbt_cdc._check_is_no_unit_test() %}
     {% set mapping = ref('dbt_cdc', 'lsn_time_mapping') %}
     {% set own = dbt_cdc._state_relation('lsn_time_mapping') %}
-    {% if dbt_cdc._resolved_consumer() or dbt_cdc._is_unit_test() %}
+    {% if dbt_cdc._resolved_consumer() %}
         {% do return(own) %}
     {% endif %}
     {% for instance in (dbt_cdc._capture_instances().values() if dbt_cdc._parents_of_model() else [])
@@ -24,8 +25,7 @@
 {#- A query reads where `ref` finds the change table; what consumes keeps its bookmarks in the target, and so
     reads there. As `ref` does, `--empty` reads no rows. -#}
 {% macro _change_table_to_read(instance) %}
-    {% set is_found = instance.unique_id in dbt_cdc._parents_of_model() or dbt_cdc._is_unit_test() %}
-    {% if is_found and not dbt_cdc._resolved_consumer() %}
+    {% if instance.unique_id in dbt_cdc._parents_of_model() and not dbt_cdc._resolved_consumer() %}
         {% do return(ref(instance.model)) %}
     {% endif %}
     {% do return(instance.relation.incorporate(limit=0) if flags.EMPTY else instance.relation) %}

@@ -2,8 +2,7 @@
     error. The bounds are literals of a view, so the check is decided while the query is planned
     and costs nothing when it runs (docs/decisions/0002). -#}
 {% macro _validity_guard(window) -%}
-    {%- if (flags.EMPTY or dbt_cdc._is_unit_test())
-        and load_cached_relation(dbt_cdc._validity_intervals(window.mapping)) is none -%}
+    {%- if flags.EMPTY and load_cached_relation(dbt_cdc._validity_intervals(window.mapping)) is none -%}
     (select 1 as nothing_is_published)
     where false
     {%- else -%}

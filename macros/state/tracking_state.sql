@@ -42,8 +42,8 @@
 
 {#- Where the versions are published that a query takes. -#}
 {% macro _tracking_state_to_read() %}
-    {% do return(dbt_cdc._tracking_state(
-        none if dbt_cdc._is_unit_test() else ref('dbt_cdc', 'lsn_time_mapping'))) %}
+    {% do dbt_cdc._check_is_no_unit_test() %}
+    {% do return(dbt_cdc._tracking_state(ref('dbt_cdc', 'lsn_time_mapping'))) %}
 {% endmacro %}
 
 

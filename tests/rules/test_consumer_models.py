@@ -286,7 +286,7 @@ OPERATION = "* except (`__$operation`), if(id > 0, `__$operation`, 1) as `__$ope
         "{% set found = dbt_cdc.new_changes('dbo_items') %}" + replica(ITEMS_),
         "{{ config(materialized='replica') }}\n"
         "with `some` as (select * from {{ dbt_cdc.new_changes('dbo_items') }}),\n"
-        "tops as (select id, max(Name is distinct from stack, `some`.`where`) as top from `some`),\n"
+        "tops as (select id, max(Name is distinct from stack, `where`) as top from `some`),\n"
         "tags as (select id, explode(tags) as tag from names where id > 0)\n"
         "select `some`.*, (select count(*) from tags, names) as tags\n"
         "from `some` left join tops using (id)",

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 from capturing import Capture, instance_yaml
-from harness import Project, new_schema
+from harness import PACKAGE, Project, new_schema
+from reference.capture import CaptureInstance
 from reference.log import LogRecord, int_to_lsn
 from story import ITEMS, NOTES
 
@@ -118,3 +120,61 @@ def test_an_aliased_change_table_is_named(shop: Capture) -> None:
     result = shop.project.dbt("run", "--select", "dbo_items_ct")
     assert "by model 'dbo_items_ct' with the alias 'items'" in result.output
     assert "leave the alias out" in result.output
+
+
+ORDERS = CaptureInstance(
+    "public", "orders", "public_orders",
+    (("order_id", "int"), ("status", "string"), ("amount", "decimal(12,2)")), ("order_id",),
+)  # fmt: skip
+UNIT_TEST = """  - name: {0}
+    model: {0}
+    overrides: {{macros: {{{2}}}}}
+    given:
+      - input: ref('{1}')
+        format: sql
+        rows: select 2 as `__$operation`, 7 as order_id
+    expect:
+      rows: [{{order_id: 7}}]
+"""
+
+
+def test_unit_tests_take_the_rows_that_are_given(make_project: Callable[..., Project]) -> None:
+    """The example of docs/ci.md, each macro that stands after from, and values."""
+    page = (PACKAGE / "docs" / "ci.md").read_text(encoding="utf-8")
+    (model,) = re.findall(r"```sql\n-- models/paid_orders.sql\n(.*?)```", page, re.S)
+    (tests,) = re.findall(r"```yaml\n(unit_tests:.*?)```", page, re.S)
+    (override,) = re.findall(r"dbt_cdc.get_column_ordinal: 2", page)
+    ends = "dbt_cdc.get_min_lsn('public_orders'), dbt_cdc.get_max_lsn()"
+    queries = {
+        "net": f"get_net_changes('public_orders', {ends})",
+        "one": f"get_all_changes('public_orders', {ends}) }}}} where 2 = {{{{ "
+        "dbt_cdc.get_column_ordinal('public_orders', 'status')",
+        "feed": f"change_feed('public_orders', {ends})",
+        "columns": f"get_column_changes('public_orders', {ends})",
+        "every": "all_changes_between('public_orders')",
+        "last": "net_changes_between('public_orders')",
+        "tracked": "changetable_changes('public.orders', 1)",
+        "versions": "changetable_version('public.orders', 7)",
+    }
+    side_table = "change_tracking_public_orders"
+    for name in queries:
+        table = side_table if name in ("tracked", "versions") else "public_orders_ct"
+        tests += UNIT_TEST.format(name, table, override if name == "one" else "")
+    tests += UNIT_TEST.format("untold", "public_orders_ct", "")
+    queries["untold"] = queries["one"]
+    models = {f"{k}.sql": f"select order_id from {{{{ dbt_cdc.{q} }}}}" for k, q in queries.items()}
+    tracked = {"source_schema": "public", "source_name": "orders", "primary_key": ["order_id"]}
+    columns = [{"name": "order_id", "data_type": "int"}]
+    meta = {"config": {"meta": {"change_tracking": tracked}}, "columns": columns}
+    models[f"{side_table}.sql"] = "{{ dbt_cdc.change_tracking_table() }}"
+    models[f"{side_table}.yml"] = json.dumps({"models": [{"name": side_table, **meta}]})
+    shop = Capture(
+        make_project, [ORDERS], models={**models, "paid_orders.sql": model, "tests.yml": tests}
+    )
+    shop.run("--empty", "--select", "+public_orders_ct")
+    result = shop.project.dbt("test", "--select", "test_type:unit")
+    text = result.messages.pop("untold").message
+    assert "CDC 22938: unit test untold calls a macro whose value depends" in text
+    assert "overrides, e.g. {macros: {dbt_cdc.get_column_ordinal: 2}}" in text
+    passed = {name for name, found in result.messages.items() if found.status == "pass"}
+    assert passed == {"takes_paid_orders", *queries} - {"untold"}, result.output
