@@ -16,6 +16,9 @@
             select count(*) > 0
             from (select 1 from {{ log }} where lsn <= '{{ state.scanned_lsn }}' limit 1)
         ) as reaches_back,
+        (
+            select count(*) > 0 from (select 1 from {{ dbt_cdc._state_relation('scan_transactions') }} limit 1)
+        ) as knows_windows,
         {%- if not dbt_cdc._log_is_of_adapter() %}
         (
             select count(*) > 0
@@ -74,6 +77,21 @@
 select greatest({{ bound }}, {{ dbt_cdc._indent(dbt_cdc._before_last_day_sql(), 4) }})
 from {{ dbt_cdc._state_relation('scan_transactions') }}
 {%- endmacro %}
+
+
+{#- The last published window is always known: of what was open at its end, and of what came too late, nothing else
+    tells. -#}
+{% macro _check_knows_windows(found, scanned_lsn) %}
+    {% if scanned_lsn != dbt_cdc._zero_lsn() and not found.get('knows_windows', true) %}
+        {% set transactions = dbt_cdc._state_relation('scan_transactions') %}
+        {% do dbt_cdc.raise_cdc_error(
+            22906, 'table ' ~ transactions ~ ' is lost or empty, and the log is captured up to ' ~ scanned_lsn
+            ~ ': transactions that were open there would lose their beginnings',
+            'restore it (restore table ' ~ transactions ~ ' to version as of ...), or begin anew: disable_db, and run '
+            ~ 'again'
+        ) %}
+    {% endif %}
+{% endmacro %}
 
 
 {#- A log that begins behind what was captured may lack what came in between. -#}

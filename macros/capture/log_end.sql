@@ -7,8 +7,9 @@
             'an LSN is 0x and 20 upper-case hexadecimal digits; ' ~ dbt_cdc._bad_record_advice()
         ) %}
     {% endif %}
-    {% do dbt_cdc._log_line('the commit ' ~ found.timeless_lsn ~ ' has no record_time: no window by time has its changes')
-        if found.timeless_lsn %}
+    {% do dbt_cdc._log_line(
+        'the commit ' ~ found.timeless_lsn ~ ' has no record_time: no window by time has its changes'
+    ) if found.timeless_lsn %}
     {% set most_commits = dbt_cdc._most_commits_of_run() or found.most_commits %}
     {% if found.log_end and most_commits and (found.commits or 0) > most_commits %}
         {% do return(dbt_cdc._fetch(dbt_cdc._log_end_sql(scanned_lsn, most_commits))[0].log_end) %}

@@ -93,6 +93,7 @@
     {% set scanned_lsn = state.scanned_lsn %}
     {% set found = dbt_cdc._fetch(dbt_cdc._work_sql(state))[0] %}
     {% do dbt_cdc._check_time_zone(found.time_zone) %}
+    {% do dbt_cdc._check_knows_windows(found, scanned_lsn) %}
     {% do dbt_cdc._check_reaches_back(found, scanned_lsn) %}
     {% do dbt_cdc._check_not_anew(found, scanned_lsn) %}
     {% do dbt_cdc._check_late_commits(found, state) %}
@@ -146,6 +147,8 @@
     left join (
         {{ dbt_cdc._indent(dbt_cdc._continuity_sql(state), 8) }}
     ) as continuity on true
+    {%- else %}
+    cross join (select false as knows_windows)
     {%- endif %}
 {%- endmacro %}
 

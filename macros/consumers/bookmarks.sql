@@ -33,7 +33,7 @@
     model without news leaves its bookmarks alone. -#}
 {% macro _open_bookmarks() %}
     {% set consumer = dbt_cdc._resolved_consumer() if dbt_cdc._is_building() or flags.EMPTY else {} %}
-    {% do dbt_cdc._check_strategy(consumer.kind) if consumer %}
+    {% do dbt_cdc._check_strategy(consumer) if consumer %}
     {% set known, new = (dbt_cdc._marks_of_empty_run(consumer) if flags.EMPTY else []), [] %}
     {% for name, window in consumer.get('windows', {}).items() if not consumer.is_open and not flags.EMPTY %}
         {% set bookmark = consumer.bookmarks.get(name, {}) %}

@@ -1,9 +1,18 @@
-{#- Strategies that take a window for all that a part of the table has. Asked by the pre-hook: what is raised before,
-    dbt does not tell of a model of batches. -#}
-{% macro _check_strategy(kind) %}
-    {% set strategy = (config.get('incremental_strategy') or '') | lower %}
-    {% if kind == 'incremental' and (
-        strategy == 'microbatch' or strategy == 'insert_overwrite' and not config.get('partition_by')) %}
+{#- What dbt's incremental strategies would do to a consumer's rows. Asked by the pre-hook: what is raised before, dbt
+    does not tell of a model of batches. -#}
+{% macro _check_strategy(consumer) %}
+    {% if consumer.kind == 'incremental' %}
+        {% set strategy = (config.get('incremental_strategy') or '') | lower %}
+        {% do dbt_cdc._check_takes_all(strategy) %}
+        {% do dbt_cdc._check_has_a_row_a_key(consumer) if strategy == 'merge' %}
+        {% do dbt_cdc._check_types_are_held(consumer) %}
+    {% endif %}
+{% endmacro %}
+
+
+{#- Strategies that take a window for all that a part of the table has. -#}
+{% macro _check_takes_all(strategy) %}
+    {% if strategy == 'microbatch' or strategy == 'insert_overwrite' and not config.get('partition_by') %}
         {% do dbt_cdc.raise_cdc_error(
             22938, 'model ' ~ model.name ~ " takes new_changes and its incremental_strategy is '" ~ strategy ~ "'" ~ (
                 ': each batch would take all changes for its own, and the bookmark moves behind those that none has'
@@ -12,5 +21,48 @@
             "set incremental_strategy to 'append' or 'merge'" ~ (
                 ', or name the partitions that a run writes anew as partition_by' if strategy != 'microbatch')
         ) %}
+    {% endif %}
+{% endmacro %}
+
+
+{#- A MERGE inserts both of two rows with a key that the table does not have yet. SQL that makes one row a key of all
+    changes is not looked through. -#}
+{% macro _check_has_a_row_a_key(consumer) %}
+    {% set given = config.get('unique_key') %}
+    {% set names = ([given] if given is string else given or []) | map('lower') | list %}
+    {% for window in consumer.windows.values() if window.kind == 'all' and names
+        and not names | reject('in', window.instance.index_columns | map('lower') | list) | list
+        and not modules.re.search('(?i)\\b(?:group|distinct|union|qualify|over|intersect|except)\\b',
+            dbt_cdc._own_sql(consumer, model.compiled_code or '')) %}
+        {% do dbt_cdc.raise_cdc_error(
+            22938, 'model ' ~ model.name ~ ' merges all changes of capture instance ' ~ window.instance.name
+            ~ ' by its key (' ~ names | join(', ') ~ '): a key that changes twice would get two rows',
+            "take the net changes, new_changes('" ~ window.instance.name ~ "', 'net'), or materialize it as a replica, "
+            ~ 'which also deletes; for all changes add __$start_lsn, __$seqval and __$operation to unique_key'
+        ) %}
+    {% endfor %}
+{% endmacro %}
+
+
+{#- dbt's INSERT and MERGE round numbers and cut times in silence where the table's types hold less: a source's types
+    may have widened. -#}
+{% macro _check_types_are_held(consumer) %}
+    {% set on_change = config.get('on_schema_change') or 'ignore' %}
+    {% if consumer.is_there and not consumer.starts_over and dbt_cdc._is_building() and not consumer.is_open
+        and consumer.windows.values() | selectattr('has_news') | list
+        and on_change not in ['sync_all_columns', 'fail'] %}
+        {% set present, widened = {}, {} %}
+        {% for column in adapter.get_columns_in_relation(this) %}
+            {% do present.update({column.name | lower: column.dtype | lower}) %}
+        {% endfor %}
+        {% for row in dbt_cdc._fetch('describe query ' ~ model.compiled_code) if row.col_name | lower in present %}
+            {% set now, wanted = present[row.col_name | lower], row.data_type | lower %}
+            {% if dbt_cdc._widens_to(now, wanted) %}
+                {% do widened.update({row.col_name: row.data_type}) %}
+            {% elif not dbt_cdc._keeps_values(now, wanted) %}
+                {% do dbt_cdc._raise_would_be_cut(row.col_name, wanted, now) %}
+            {% endif %}
+        {% endfor %}
+        {% do dbt_cdc._alter_types(this, widened) %}
     {% endif %}
 {% endmacro %}

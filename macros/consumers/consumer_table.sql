@@ -98,17 +98,22 @@
         {% if dbt_cdc._widens_to(now, wanted) %}
             {% do widened.update({column.name: column.type}) %}
         {% elif not dbt_cdc._holds_type(now, wanted) %}
-            {% do dbt_cdc.raise_cdc_error(
-                22930, 'model ' ~ model.name ~ ' has ' ~ column.name ~ ' as ' ~ wanted ~ ', its table as ' ~ now
-                ~ ', as which its values would be cut', 'take the edit back, or cast it to ' ~ now
-                ~ '; or dbt run --full-refresh --select ' ~ model.name ~ ' builds the table anew'
-            ) %}
+            {% do dbt_cdc._raise_would_be_cut(column.name, wanted, now) %}
         {% endif %}
     {% endfor %}
     {% if added %}
         {% do run_query('alter table ' ~ relation ~ ' add columns (' ~ added | join(', ') ~ ')') %}
     {% endif %}
     {% do dbt_cdc._alter_types(relation, widened) %}
+{% endmacro %}
+
+
+{% macro _raise_would_be_cut(name, wanted, now) %}
+    {% do dbt_cdc.raise_cdc_error(
+        22930, 'model ' ~ model.name ~ ' has ' ~ name ~ ' as ' ~ wanted ~ ', its table as ' ~ now
+        ~ ', as which its values would be cut', 'take the edit back, or cast it to ' ~ now
+        ~ '; or dbt run --full-refresh --select ' ~ model.name ~ ' builds the table anew'
+    ) %}
 {% endmacro %}
 
 

@@ -62,7 +62,8 @@
         {% do dbt_cdc._check_two_instances_a_table(instances.values()) %}
         {% do dbt_cdc._check_listed(
             'cdc_capture_instances', dbt_cdc._listed('cdc_capture_instances'), models, 'capture instance') %}
-        {% do cache.update(instances=instances) %}
+        {#- what another thread has found, and planned for, stays -#}
+        {% do cache.setdefault('instances', instances) %}
     {% endif %}
     {% do return(cache.instances) %}
 {% endmacro %}

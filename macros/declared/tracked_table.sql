@@ -60,7 +60,7 @@
         {% endfor %}
         {% do dbt_cdc._check_listed(
             'cdc_tracked_tables', dbt_cdc._listed('cdc_tracked_tables'), models, 'tracked table') %}
-        {% do cache.update(tracked_tables=found) %}
+        {% do cache.setdefault('tracked_tables', found) %}
     {% endif %}
     {% do return(cache.tracked_tables) %}
 {% endmacro %}

@@ -110,6 +110,7 @@ def test_an_edited_key_of_a_tracked_table(shop: Shop) -> None:
 SOURCES: list[tuple[dict[str, Any], str]] = [
     ({"time_zone": "Europe/Berlin"}, "CDC 22859: the session's time zone is Europe/Berlin: set"),
     ({"time_zone": "+01:00"}, "spark.sql.session.timeZone: 'UTC'"),
+    ({"knows_windows": False}, "scan_transactions is lost or empty, and the log is captured up to"),
     ({"malformed": "table dbo.t, column lsn: the LSN is 'x'"},
      "CDC 22859: bad log record of table dbo.t, column lsn: the LSN is 'x': an LSN is 0x and 20"),
 ]  # fmt: skip

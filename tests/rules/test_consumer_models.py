@@ -98,6 +98,10 @@ MISTAKES: dict[str, tuple[str, str, str]] = {
         feed(ITEMS_).replace("'append'", "'insert_overwrite'"), "CDC 22938",
         "incremental_strategy is 'insert_overwrite' without partition_by",
     ),
+    "merged": (
+        feed(ITEMS_).replace("'append'", "'merge', unique_key='ID'"), "CDC 22938",
+        "model merged merges all changes of capture instance dbo_items by its key (id): a key",
+    ),
     "in_a_branch": (
         f"{FEED}-- depends_on: {{{{ ref('dbt_cdc', 'lsn_time_mapping') }}}}\n"
         "select * from {% if execute %}{{ dbt_cdc.new_changes('dbo_items') }}{% endif %}",

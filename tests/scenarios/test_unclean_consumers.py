@@ -279,7 +279,10 @@ def test_a_type_that_the_table_does_not_hold_is_refused(
         "double": ("n", "cast(n as double)"), "scale": ("n", "cast(n as decimal(12,2))"),
         "time": ("day", "cast(day as timestamp)"),
     }  # fmt: skip
-    models = {"items": REPLICA, "versions": REPLICA.replace("'replica'", "'history'")}
+    models = {
+        "items": REPLICA, "versions": REPLICA.replace("'replica'", "'history'"),
+        "feed": REPLICA.replace("materialized='replica'", APPEND),
+    }  # fmt: skip
     for name in (*models, *casts):
         project.write(f"models/{name}.sql", models.get(name, REPLICA))
     one = {"id": 1, "price": "1.25", "n": 5, "day": "2024-05-01"}
@@ -297,6 +300,7 @@ def test_a_type_that_the_table_does_not_hold_is_refused(
     said = {
         "items": "price as decimal(9,4), its table as decimal(9,2)",
         "versions": "price as decimal(9,4), its table as decimal(9,2)",
+        "feed": "price as decimal(9,4), its table as decimal(9,2)",
         "double": "n as double, its table as bigint",
         "scale": "n as decimal(12,2), its table as bigint",
         "time": "day as timestamp, its table as date",
@@ -307,6 +311,21 @@ def test_a_type_that_the_table_does_not_hold_is_refused(
         assert ids(capturing, name) == [1]
     capturing.run("--full-refresh", "--select", "scale")
     assert ids(capturing, "scale") == [1]  # where the first instance ended
+
+
+@pytest.mark.more
+def test_a_feed_follows_a_type_that_widens(make_project: Callable[..., Project]) -> None:
+    items = replace(ITEMS, columns=(("id", "int"), ("price", "decimal(9,2)")))
+    capturing, writer = Capture(make_project, [items], vars=PLAIN), Writer()
+    capturing.project.write("models/feed.sql", REPLICA.replace("materialized='replica'", APPEND))
+    capturing.land(writer.insert("items", id=1, price="1.25"))
+    capturing.run()
+    wider = replace(items, columns=(("id", "int"), ("price", "decimal(11,4)")))
+    capturing.project.write("models/instances.yml", instance_yaml([wider]))
+    capturing.land(writer.insert("items", id=2, price="1.2345"))
+    capturing.run()
+    found = capturing.sql("select cast(price as string) from {schema}.feed order by id")
+    assert [row[0] for row in found] == ["1.2500", "1.2345"]
 
 
 @pytest.mark.more
