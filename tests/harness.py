@@ -45,6 +45,8 @@ SPARK_CONF = {
     "spark.sql.files.minPartitionNum": "1",
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "1",
     "spark.databricks.delta.snapshotPartitions": "1",
+    # Delta keeps the plans of each table that it has seen: those of all tests fill the heap
+    "spark.databricks.delta.delta.log.cacheSize": "120",
 }
 # Thousands of small statements: their code needs room, and a heap that need not grow.
 JAVA_OPTIONS = (
