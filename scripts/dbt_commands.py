@@ -62,7 +62,8 @@ class Dbt:
                 hear(line)
 
         options = options_beside(self.options, arguments)
-        manifest = self.manifest if options == self.options else None  # it has the target's schemas
+        # a manifest has the schemas and variables of our own options
+        manifest = None if options_given(arguments) else self.manifest
         runner = dbtRunner(manifest=manifest, callbacks=[listen])
         with contextlib.redirect_stdout(io.StringIO()):
             result = runner.invoke([*arguments, "--quiet", "--no-use-colors", *options])
@@ -71,11 +72,16 @@ class Dbt:
         return result, lines
 
 
+def options_given(arguments: Sequence[str]) -> list[str]:
+    """The names of the options of a project that a command gives itself."""
+    given = {name_of(argument) for argument in arguments}
+    return [name for names in OF_A_PROJECT if given.intersection(names) for name in names]
+
+
 def options_beside(options: list[str], arguments: Sequence[str]) -> list[str]:
     """The options without those of a project that a command gives itself; of variables, ours are
     added to the command's, which count."""
-    found = [names for names in OF_A_PROJECT if value_of(names, arguments) is not None]
-    given = [name for names in found for name in names]
+    given = options_given(arguments)
     kept, rest = [], iter(options)
     for option in rest:
         if name_of(option) not in given:
@@ -87,15 +93,16 @@ def options_beside(options: list[str], arguments: Sequence[str]) -> list[str]:
         import yaml
 
         merged = {**(yaml.safe_load(ours) or {}), **(yaml.safe_load(theirs) or {})}
-        kept.append(f"--vars={json.dumps(merged)}")
+        kept.append(f"--vars={yaml.safe_dump(merged, default_flow_style=True, width=10**9)}")
     return kept
 
 
 def value_of(names: Iterable[str], arguments: Sequence[str]) -> str | None:
     """The value of an option, `--name value`, `--name=value` or `-n value`; None without it."""
-    for argument, following in zip(arguments, [*arguments[1:], ""], strict=True):
+    for number, argument in enumerate(arguments):
         if (name := name_of(argument)) in names:
-            return following if argument == name else argument[len(name) :].removeprefix("=")
+            rest = arguments[number + 1 :]
+            return argument[len(name) :].removeprefix("=") or (rest[0] if rest else "")
     return None
 
 

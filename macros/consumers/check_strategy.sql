@@ -25,15 +25,16 @@
 {% endmacro %}
 
 
-{#- A MERGE inserts both of two rows with a key that the table does not have yet. SQL that makes one row a key of all
-    changes is not looked through. -#}
+{#- A MERGE inserts both of two rows with a key that the table does not have yet. Only what hands the changes on as they
+    are is refused: SQL that may make one row a key of them is not looked through. -#}
 {% macro _check_has_a_row_a_key(consumer) %}
     {% set given = config.get('unique_key') %}
     {% set names = ([given] if given is string else given or []) | map('lower') | list %}
-    {% for window in consumer.windows.values() if window.kind == 'all' and names
-        and not names | reject('in', window.instance.index_columns | map('lower') | list) | list
-        and not modules.re.search('(?i)\\b(?:group|distinct|union|qualify|over|intersect|except)\\b',
-            dbt_cdc._own_sql(consumer, model.compiled_code or '')) %}
+    {% set sql = dbt_cdc._own_sql(consumer, model.compiled_code or '') %}
+    {% set hands_on = modules.re.search('(?i)\\bfrom\\s*[(]\\s*__changes__\\s*[)]', sql) and not modules.re.search(
+        '(?i)\\b(?:group|distinct|union|qualify|over|join|intersect|minus|exists|in)\\b|[$]operation`?\\s*=', sql) %}
+    {% for window in consumer.windows.values() if hands_on and window.kind == 'all' and names
+        and not names | reject('in', window.instance.index_columns | map('lower') | list) | list %}
         {% do dbt_cdc.raise_cdc_error(
             22938, 'model ' ~ model.name ~ ' merges all changes of capture instance ' ~ window.instance.name
             ~ ' by its key (' ~ names | join(', ') ~ '): a key that changes twice would get two rows',

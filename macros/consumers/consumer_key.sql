@@ -31,10 +31,11 @@
     {% set own, names = instance.index_columns | map('lower') | sort, key.keys() | list %}
     {% set captured = instance.columns | map(attribute='name') | map('lower') | list %}
     {% set renamed = modules.re.findall('(?i)\\bas\\s+`?([^\\s`,]+)', dbt_cdc._own_sql(consumer, changes)) %}
+    {% set others = names | reject('in', own) | list %}
     {% if consumer.windows | length == 1 and names | sort != own and (
         not own | reject('in', columns) | list
-        or not names | reject('in', captured) | list
-        and not names | reject('in', own) | select('in', renamed | map('lower') | list) | list
+        or others and not names | reject('in', captured) | list
+        and not others | select('in', renamed | map('lower') | list) | list
     ) %}
         {% do dbt_cdc.raise_cdc_error(
             22938, consumer.kind ~ ' ' ~ consumer.name ~ ' has the unique_key ' ~ names | join(', ')

@@ -56,7 +56,8 @@
     out of a list would not take away those of the list of before. -#}
 {% macro _words_that_drop_rows(sql) %}
     {% set plain = modules.re.sub(
-        '(?i)[*]\\s*except\\b|\\bfilter\\s*[(]\\s*where\\b', ' ', dbt_cdc._without_quotes(sql)) %}
+        '(?i)[*]\\s*except\\b|\\bfilter\\s*[(]\\s*where\\b|\\bdistinct\\s+from\\b', ' ',
+        dbt_cdc._without_quotes(sql)) %}
     {% set plain = modules.re.sub('(?i)\\bleft\\s+(?:outer\\s+)?join\\b', ' left__join ', plain) %}
     {% set plain = modules.re.sub(
         '(?i)\\b((?:(?:pos|variant_)?explode|inline)(?:_outer)?|stack)\\s*[(]', ' \\1__rows (', plain) %}
@@ -87,7 +88,7 @@
         {% do found.append('left join') %}
     {% endif %}
     {% do found.append('from ..., ...') if modules.re.search(
-        '(?i)(?<!\\bdistinct)\\s+from\\s+\\w+(?:\\s+as\\b)?(?:\\s+\\w+)?\\s*,', query) %}
+        '(?i)\\bfrom\\s+\\w+(?:\\s+as\\b)?(?:\\s+(?!window\\b)\\w+)?\\s*,', query) %}
     {% do return(found | map('lower') | list) %}
 {% endmacro %}
 
@@ -104,7 +105,8 @@
     {% for piece in modules.re.split(dbt_cdc._texts_and_names(), sql) %}
         {% set part = '' if loop.last else parts[loop.index0] %}
         {% set word = modules.re.sub('\\W', '_', part[1:-1]) if part.startswith('`') else ' ' %}
-        {% set is_reserved = modules.re.fullmatch('(?i)' ~ dbt_cdc._dropping_word(), word) %}
+        {% set is_reserved = modules.re.fullmatch(
+            '(?i)' ~ dbt_cdc._dropping_word() ~ '|from|distinct|left|as|window|filter', word) %}
         {% do plain.append(piece ~ word ~ ('_' if is_reserved)) %}
     {% endfor %}
     {% do return(plain | join) %}

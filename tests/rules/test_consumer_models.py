@@ -294,11 +294,32 @@ OPERATION = "* except (`__$operation`), if(id > 0, `__$operation`, 1) as `__$ope
         "tags as (select id, explode(tags) as tag from names where id > 0)\n"
         "select `some`.*, (select count(*) from tags, names) as tags\n"
         "from `some` left join tops using (id)",
+        replica(ITEMS_, "id, `from` as sender, `to` receiver, a is distinct\n from b, c, *"),
+        replica(ITEMS_, "*, max(id) over w as top")
+        + "window w as (order by id), v as (order by a)",
     ],
 )
 def test_what_leaves_no_change_out_is_taken(shop: Shop, model: str) -> None:
     """new_changes has conditions of its own; words in texts, names and comments are none."""
     assert "in its SQL" not in shop.errors({"whole.sql": model})["whole"]
+
+
+@pytest.mark.parametrize(
+    ("sql", "is_taken"),
+    [
+        ("select * from {changes}", False),
+        ("select id, upper(Name) as n from {changes} where id > 0", False),
+        ("select * from orders where id in (select id from {changes})", True),
+        ("select id, max(Name) as n from {changes} group by id", True),
+        ("select * from {changes} where `__$operation` = 2", True),
+    ],
+)
+def test_a_merge_of_one_row_a_key(shop: Shop, sql: str, is_taken: bool) -> None:
+    """Only SQL that hands all changes on is known to give several."""
+    model = f"{FEED}{sql}".replace("'append'", "'merge', unique_key=['id']")
+    model = model.replace("{changes}", "{{ dbt_cdc.new_changes('dbo_items') }}")
+    message = shop.errors({"merged.sql": model})["merged"]
+    assert ("merges all changes of capture instance" not in message) == is_taken
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ OPTIONS = ["--target", "prod", "--no-partial-parse", "--vars", "{a: 1, b: 2}"]
         (["run", "--select", "prod"], OPTIONS),
         (["run", "--target=dev"], ["--no-partial-parse", "--vars", "{a: 1, b: 2}"]),
         (["run", "-tdev"], ["--no-partial-parse", "--vars", "{a: 1, b: 2}"]),
-        (["run", "--vars", "{b: 3}"], [*OPTIONS[:3], '--vars={"a": 1, "b": 3}']),
+        (["run", "--vars", "{b: 2026-01-01}"], [*OPTIONS[:3], "--vars={a: 1, b: 2026-01-01}\n"]),
     ],
 )
 def test_a_command_has_its_own_target(
@@ -90,7 +90,10 @@ def test_a_command_has_its_own_target(
 ) -> None:
     """And the agent's where it gives none; the project is read anew for another."""
     monkeypatch.syspath_prepend(str(SCRIPT.parent))
-    assert __import__("dbt_commands").options_beside(OPTIONS, arguments) == options
+    commands = __import__("dbt_commands")
+    assert commands.options_beside(OPTIONS, arguments) == options
+    assert bool(commands.options_given(arguments)) == (options != OPTIONS)
+    assert commands.options_beside([], arguments) == []
 
 
 def ask(agent: Any, job_type: str, request: str) -> None:
