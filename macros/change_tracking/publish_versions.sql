@@ -20,7 +20,7 @@
             window.to_lsn,
             window.versions.published,
             dbt_cdc._tracking_of(read) if not window.versions.emptied else none,
-            dbt_cdc._tracked_tables().values() | map(attribute='key') | list) %}
+            dbt_cdc._tracked_keys()) %}
     {% endif %}
 {% endmacro %}
 
@@ -59,9 +59,10 @@
 
 {#- Replaces the view from the tables, until it shows what they hold: a cleanup or another run may move them
     in between. No end in it moves back. `shown` is what was published, `read` what the tables hold, where
-    that is known; after a write both are read again, with it in one statement. A table is shown that was before, or
-    is among the `captured`. -#}
-{% macro _publish_tracking_versions(scanned_lsn, shown=none, read=none, captured=[], attempts=5) %}
+    that is known; after a write both are read again, with it in one statement. A publication shows the tables that are
+    `tracked`. What only moves versions leaves all that were shown: the numbers of a window that stands open count a
+    table whose model is gone. -#}
+{% macro _publish_tracking_versions(scanned_lsn, shown=none, read=none, tracked=none, attempts=5) %}
     {% set view = dbt_cdc._tracking_versions() %}
     {% set shown = shown or dbt_cdc._tracking_state() %}
     {% set last_lsn = [scanned_lsn, shown.scanned_lsn] | max %}
@@ -69,8 +70,7 @@
     {% set versions = {
         'current_version': [read.version, shown.current_version or 0] | max,
         'scanned_lsn': last_lsn,
-        'min_valid_versions': dbt_cdc._min_valid_versions(
-            read.tables, shown.min_valid_versions.keys() | list + captured),
+        'min_valid_versions': dbt_cdc._min_valid_versions(read.tables, tracked or shown.min_valid_versions),
         'is_shown': true,
     } %}
     {% if versions != shown and attempts %}
@@ -85,7 +85,7 @@
             replace, dbt_cdc._read_tracking_sql(last_lsn, dbt_cdc._shown_tracking_sql())) %}
         {% do dbt_cdc._remember(view) %}
         {% do dbt_cdc._publish_tracking_versions(
-            scanned_lsn, dbt_cdc._shown_of(rows[0]), dbt_cdc._tracking_of(rows), captured, attempts - 1) %}
+            scanned_lsn, dbt_cdc._shown_of(rows[0]), dbt_cdc._tracking_of(rows), tracked, attempts - 1) %}
     {% elif versions != shown %}
         {% do dbt_cdc._log_line(
             'change tracking: other commands keep moving what is published; ' ~ view

@@ -17,8 +17,8 @@
     {% do return({
         'current_version': row.commit_ts | int if last_lsn else none,
         'scanned_lsn': last_lsn or dbt_cdc._zero_lsn(),
-        'min_valid_versions': dbt_cdc._min_valid_versions(dbt_cdc._read_tracking(last_lsn).tables)
-            if last_lsn else {},
+        'min_valid_versions': dbt_cdc._min_valid_versions(
+            dbt_cdc._read_tracking(last_lsn).tables, dbt_cdc._tracked_keys()) if last_lsn else {},
         'is_shown': false,
     }) %}
 {% endmacro %}
@@ -104,11 +104,17 @@
 {% endmacro %}
 
 
-{#- Of the tables whose changes are being tracked: those that have a model. Of some of them, by their `keys`, or of all. -#}
-{% macro _min_valid_versions(tables, keys=none) %}
+{#- Of the tables that have one of the keys. -#}
+{% macro _min_valid_versions(tables, keys) %}
     {% set versions = {} %}
-    {% for name, row in tables.items() if name in dbt_cdc._tracked_tables() and (keys is none or row.key in keys) %}
+    {% for row in tables.values() if row.key in keys %}
         {% do versions.update({row.key: row.min_valid_version | int}) %}
     {% endfor %}
     {% do return(versions) %}
+{% endmacro %}
+
+
+{#- Of the tables whose changes are being tracked: those that have a model. -#}
+{% macro _tracked_keys() %}
+    {% do return(dbt_cdc._tracked_tables().values() | map(attribute='key') | list) %}
 {% endmacro %}

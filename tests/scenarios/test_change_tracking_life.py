@@ -156,6 +156,35 @@ def test_a_table_that_leaves_while_a_window_is_open(make_project: Callable[..., 
     assert [v[0] for v in versions] == [1, 2, 3, 4, 5]
 
 
+def test_a_cleanup_while_a_window_is_open(make_project: Callable[..., Project]) -> None:
+    """The window's versions go on counting a table that has left the project meanwhile."""
+    note = {"a": 1, "b": 1, "x": 1, "y": "y"}
+    tracking, writer = Tracking(make_project, [ITEMS, NOTES, LATE]), TrackingWriter(START)
+
+    def run(*arguments: str) -> None:
+        tracking.land(writer.new())
+        tracking.run(*arguments)
+
+    writer.commit(("INSERT", "items", None, row(1)))
+    run()
+    (tracking.project.folder / "models" / "change_tracking_dbo_late.sql").unlink()
+    tracking.project.write("models/tracked.yml", tracked_models([ITEMS, NOTES])["tracked.yml"])
+    writer.commit(("INSERT", "items", None, row(2)))
+    writer.commit(("INSERT", "late", None, {"id": 1}))
+    writer.commit(("INSERT", "items", None, row(3)), ("INSERT", "notes", None, note))
+    run("--exclude", "change_tracking_dbo_notes")
+    tracking.operation("change_tracking_cleanup")
+    run()
+    writer.commit(("INSERT", "items", None, row(4)))
+    run()
+    assert [(r.id, r.sys_change_version) for r in tracking.asked(ITEMS, 1)] == [
+        (2, 2), (3, 4), (4, 5),
+    ]  # fmt: skip
+    assert [r.sys_change_version for r in tracking.asked(NOTES, 1)] == [4]
+    with pytest.raises(Exception, match="CDC 22105: nothing is published yet of the changes of"):
+        tracking.asked(LATE, 1)
+
+
 @pytest.mark.more
 def test_the_only_table_that_comes_back(make_project: Callable[..., Project]) -> None:
     """It begins anew, as one of several does."""
