@@ -12,9 +12,7 @@
     {% for instance in instances %}
         {% set names = found.get(instance.name, []) %}
         {% if names and dbt_cdc._unlogged(instance, names) %}
-            {% do names.extend(dbt_cdc._logged_names([instance], log).get(instance.name, [])) %}
-            {% set ddl = dbt_cdc._last_ddl(log, instance.source_schema, instance.source_name) %}
-            {% do names.extend(ddl.columns | map(attribute='name')) if ddl and ddl.columns %}
+            {% do names.extend(dbt_cdc._all_names(instance, log)) %}
         {% endif %}
         {% set missing = dbt_cdc._unlogged(instance, names) if names else [] %}
         {% set declared = instance.columns | map(attribute='name') | map('lower') | list %}
@@ -24,6 +22,15 @@
         {% endif %}
         {% do dbt_cdc._spell_as(instance, names) %}
     {% endfor %}
+{% endmacro %}
+
+
+{#- In all images, and in the last DDL. -#}
+{% macro _all_names(instance, log) %}
+    {% set names = dbt_cdc._logged_names([instance], log).get(instance.name, []) %}
+    {% set ddl = dbt_cdc._last_ddl(log, instance.source_schema, instance.source_name) %}
+    {% do names.extend(ddl.columns | map(attribute='name')) if ddl and ddl.columns %}
+    {% do return(names) %}
 {% endmacro %}
 
 

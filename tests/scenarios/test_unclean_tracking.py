@@ -204,3 +204,51 @@ def test_a_name_that_the_log_spells_otherwise_later(make_project: Callable[..., 
     tracking.run()
     rows = tracking.sql("select id from {schema}.changetable_changes_dbo_items(null)")
     assert [row.id for row in rows] == [2]
+
+
+@pytest.mark.more
+def test_names_of_columns_are_compared_whenever_they_come(
+    make_project: Callable[..., Project],
+) -> None:
+    """With the first record of a table, when tracking of columns begins, and when one is added."""
+
+    def table(name: str, *names: str, is_on: bool = True) -> TrackedTable:
+        columns = (("id", "int"), *((name, "string") for name in names))
+        return TrackedTable("dbo", name, columns, ("id",), is_on)
+
+    items, notes = table("items", "Name"), table("notes", "Text", is_on=False)
+    tracking, writer = Tracking(make_project, [items, notes]), Writer()
+    tracking.land(writer.insert("notes", id=1, text="a"))
+    tracking.run()
+    old = {"id": 1, "name": "a", "size": "a"}
+    tracking.land(writer.insert("items", **old))
+    for given, message in (
+        ((items, notes), "dbo.items tracks columns that no image has: Name; the images have id, n"),
+        ((table("items", "name"), table("notes", "Text")), "no image has: Text; the images have i"),
+        ((table("items", "name"), table("notes", "text")), None),
+        ((table("items", "name", "Size"), table("notes", "text")), "no image has: Size; the imag"),
+        ((table("items", "name", "size"), table("notes", "text", "later")), None),
+    ):
+        tracking.project.write("models/tracked.yml", tracked_models(given)["tracked.yml"])
+        tracking.land(writer.insert("others", id=1))
+        result = tracking.project.dbt("run")
+        assert result.success == (message is None), result.output
+        assert not message or ("CDC 22930: " in result.output and message in result.output)
+    tracking.land(writer.commit("items", old, {**old, "size": "b"}))
+    tracking.run()
+    in_mask = "{schema}.change_tracking_is_column_in_mask(3, sys_change_columns)"
+    changes = "{schema}.changetable_changes_dbo_items(2)"
+    assert [row[0] for row in tracking.sql(f"select {in_mask} from {changes}")] == [True]
+
+
+@pytest.mark.more
+def test_the_log_still_has_images_from_before_a_column(
+    make_project: Callable[..., Project],
+) -> None:
+    """All images are asked for a column that the first hundred lack."""
+    items = TrackedTable("dbo", "items", (("id", "int"), ("size", "int")), ("id",))
+    tracking, writer = Tracking(make_project, [items]), Writer()
+    old = [record for n in range(120) for record in writer.insert("items", id=n, old=1)]
+    tracking.land([*old, *writer.insert("items", id=120, size=1)])
+    tracking.run()
+    assert tracking.value("change_tracking_current_version()") == 121
