@@ -21,7 +21,7 @@
     {% endfor %}
     {% do return({
         'base': read.version, 'tables': tables, 'published': published,
-        'emptied': dbt_cdc._emptying_commits(tables.values(), window) if tables else [],
+        'emptied': dbt_cdc._emptying_commits(tables.values(), window, published) if tables else [],
     }) %}
 {% endmacro %}
 
@@ -52,11 +52,13 @@
 
 
 {#- The commits that removed rows of tracked tables without a record of each: TRUNCATE and DROP TABLE. -#}
-{% macro _emptying_commits(tables, window) %}
+{% macro _emptying_commits(tables, window, published) %}
     {% set changes = dbt_cdc._fetch(dbt_cdc._tracked_schema_changes_sql(tables, window)) %}
-    {% set dropped = dbt_cdc._read_schema_changes(
-        changes | selectattr('operation', 'eq', 'DDL') | list, window.log) | selectattr('is_dropped') | list %}
-    {% do return((changes | selectattr('operation', 'eq', 'TRUNCATE') | list) + dropped) %}
+    {% set ddl = dbt_cdc._read_schema_changes(
+        changes | selectattr('operation', 'eq', 'DDL') | list, window.log) %}
+    {% do dbt_cdc._check_tracked_renames(ddl, published) %}
+    {% do return((changes | selectattr('operation', 'eq', 'TRUNCATE') | list)
+        + (ddl | selectattr('is_dropped') | list)) %}
 {% endmacro %}
 
 

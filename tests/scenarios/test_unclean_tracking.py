@@ -252,3 +252,37 @@ def test_the_log_still_has_images_from_before_a_column(
     tracking.land([*old, *writer.insert("items", id=120, size=1)])
     tracking.run()
     assert tracking.value("change_tracking_current_version()") == 121
+
+
+@pytest.mark.more
+def test_a_tracked_table_is_renamed(make_project: Callable[..., Project]) -> None:
+    """It, or a column of it: later changes bear names that nobody tracks. Each has a way on."""
+    columns = (("id", "int"), ("name", "string"))
+    items = TrackedTable("dbo", "items", columns, ("id",))
+    notes = TrackedTable("dbo", "notes", columns[:1], ("id",), False)
+    longer = replace(items, columns=(*columns, ("title", "string")))
+    tracking, writer = Tracking(make_project, [items, notes]), Writer()
+
+    def rename(table: str, command: str) -> None:
+        writer.transactions += 1
+        begin, command = writer.record("BEGIN"), f"alter table {table} rename {command}"
+        ddl = writer.record("DDL", table, ddl_command=command)
+        tracking.land([begin, ddl, writer.record("COMMIT")])
+
+    for table in ("items", "notes"):
+        tracking.land(writer.insert(table, id=1, name="a"))
+    tracking.run()
+    rename("items", "column name to title")
+    old, new = {"id": 1, "title": "a"}, {"id": 1, "title": "b"}
+    tracking.land(writer.commit("items", old, new))
+    assert "CDC 22930: column name of table dbo.items" in tracking.project.dbt("run").output
+    tracking.project.write("models/tracked.yml", tracked_models([longer, notes])["tracked.yml"])
+    tracking.run()
+    in_mask = "{schema}.change_tracking_is_column_in_mask(3, sys_change_columns)"
+    changes = "{schema}.changetable_changes_dbo_items(2)"
+    assert [row[0] for row in tracking.sql(f"select {in_mask} from {changes}")] == [True]
+    rename("notes", "to memos")
+    assert "CDC 22931: table dbo.notes, which is" in tracking.project.dbt("run").output
+    tracking.project.write("models/tracked.yml", tracked_models([longer])["tracked.yml"])
+    (tracking.project.folder / "models" / "change_tracking_dbo_notes.sql").unlink()
+    tracking.run()
