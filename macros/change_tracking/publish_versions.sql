@@ -70,7 +70,8 @@
     {% set versions = {
         'current_version': [read.version, shown.current_version or 0] | max,
         'scanned_lsn': last_lsn,
-        'min_valid_versions': dbt_cdc._min_valid_versions(read.tables, tracked or shown.min_valid_versions),
+        'min_valid_versions': dbt_cdc._min_valid_versions(
+            read.tables, shown.min_valid_versions if tracked is none else tracked),
         'is_shown': true,
     } %}
     {% if versions != shown and attempts %}
