@@ -15,6 +15,13 @@
                 ~ ' up to ' ~ bookmark.last_lsn ~ ', as version ' ~ commit.version ~ ' of ' ~ this ~ ' tells ('
                 ~ commit.operation ~ ')'
             ) if consumer.kind == 'incremental' and bookmark.last_lsn and dbt_cdc._is_building() %}
+        {% elif bookmark.last_lsn and dbt_cdc._was_emptied(bookmark, commits) and dbt_cdc._is_building() %}
+            {% do dbt_cdc.raise_cdc_error(
+                2714, 'a run of ' ~ consumer.name ~ ' that did not end has made ' ~ this ~ ' anew, empty: what it had '
+                ~ 'up to ' ~ bookmark.last_lsn ~ ' of ' ~ bookmark.capture_instance ~ ' is gone',
+                'dbt run --full-refresh --select ' ~ consumer.name ~ ' builds it from the beginning, or restore table '
+                ~ this ~ ' to version as of ' ~ bookmark.target_version
+            ) %}
         {% elif consumer.kind == 'incremental' and not commit and bookmark.target_version >= 0
             and commits and commits[-1].version > bookmark.target_version + 1 and dbt_cdc._is_building() %}
             {% do dbt_cdc.raise_cdc_error(
@@ -26,6 +33,17 @@
             ) %}
         {% endif %}
     {% endfor %}
+{% endmacro %}
+
+
+{#- Whether the table was made anew without rows after the bookmark was opened, as adapters do that create a table in
+    one statement and fill it in another. -#}
+{% macro _was_emptied(bookmark, commits) %}
+    {% for commit in commits if commit.version > bookmark.target_version
+        and commit.operation in ['CREATE TABLE', 'CREATE OR REPLACE TABLE', 'REPLACE TABLE'] %}
+        {% do return(true) %}
+    {% endfor %}
+    {% do return(false) %}
 {% endmacro %}
 
 

@@ -258,6 +258,26 @@ def test_changes_that_are_gone(shop: Shop) -> None:
         assert "CDC 313: " in line and text in line, line
 
 
+def test_a_table_that_was_made_anew_without_rows(shop: Shop) -> None:
+    """By an adapter that creates it in one statement and fills it in another, which failed."""
+    history = [
+        {"version": n, "operation": what, "operationMetrics": "", "operationParameters": ""}
+        for n, what in ((4, "CREATE OR REPLACE TABLE"), (3, "WRITE"))
+    ]
+    mark = bookmark("emptied", last_lsn=LOW, open_lsn=HIGH, target_version=3)
+    found = shop.errors(
+        {"emptied.sql": feed(ITEMS_)},
+        answer={
+            **ANSWERS,
+            r"^describe history \S*emptied`": history,
+            r"\) as bookmarks, ": consumed([mark]),
+        },
+        tables=["emptied"],
+    )
+    line = first_line(found["emptied"])
+    assert f"anew, empty: what it had up to {LOW} of dbo_items is gone" in line
+
+
 def test_a_consumer_whose_model_is_gone(shop: Shop) -> None:
     row = {"consumer": "gone", "capture_instance": "dbo_items", "last_lsn": LOW}
     answer: dict[str, Answer] = {r"^select consumer, capture_instance, last_lsn from": [row]}
