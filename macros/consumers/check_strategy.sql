@@ -53,10 +53,13 @@
         and consumer.windows.values() | selectattr('has_news') | list
         and on_change not in ['sync_all_columns', 'fail'] %}
         {% set present, widened = {}, {} %}
-        {% for column in adapter.get_columns_in_relation(this) %}
+        {% set numbers_and_times = '(?i)(tiny|small|big)?int|float|double|decimal[(].*|date|timestamp(_ntz)?' %}
+        {% for column in adapter.get_columns_in_relation(this)
+            if modules.re.fullmatch(numbers_and_times, column.dtype) %}
             {% do present.update({column.name | lower: column.dtype | lower}) %}
         {% endfor %}
-        {% for row in dbt_cdc._fetch('describe query ' ~ model.compiled_code) if row.col_name | lower in present %}
+        {% for row in dbt_cdc._fetch('describe query ' ~ model.compiled_code) if row.col_name | lower in present
+            and modules.re.fullmatch(numbers_and_times, row.data_type) %}
             {% set now, wanted = present[row.col_name | lower], row.data_type | lower %}
             {% if dbt_cdc._widens_to(now, wanted) %}
                 {% do widened.update({row.col_name: row.data_type}) %}

@@ -317,7 +317,9 @@ def test_a_type_that_the_table_does_not_hold_is_refused(
 def test_a_feed_follows_a_type_that_widens(make_project: Callable[..., Project]) -> None:
     items = replace(ITEMS, columns=(("id", "int"), ("price", "decimal(9,2)")))
     capturing, writer = Capture(make_project, [items], vars=PLAIN), Writer()
-    capturing.project.write("models/feed.sql", REPLICA.replace("materialized='replica'", APPEND))
+    more = "*, array(id) as ids, null as nothing, cast('a' as varchar(9)) as short"
+    feed = REPLICA.replace("materialized='replica'", APPEND).replace("*", more)
+    capturing.project.write("models/feed.sql", feed)
     capturing.land(writer.insert("items", id=1, price="1.25"))
     capturing.run()
     wider = replace(items, columns=(("id", "int"), ("price", "decimal(11,4)")))
