@@ -15,7 +15,8 @@
                 ~ ' up to ' ~ bookmark.last_lsn ~ ', as version ' ~ commit.version ~ ' of ' ~ this ~ ' tells ('
                 ~ commit.operation ~ ')'
             ) if consumer.kind == 'incremental' and bookmark.last_lsn and dbt_cdc._is_building() %}
-        {% elif bookmark.last_lsn and dbt_cdc._was_emptied(bookmark, commits) and dbt_cdc._is_building() %}
+        {% elif bookmark.last_lsn and not consumer.starts_over and dbt_cdc._was_emptied(bookmark, commits)
+            and dbt_cdc._is_building() %}
             {% do dbt_cdc.raise_cdc_error(
                 2714, 'a run of ' ~ consumer.name ~ ' that did not end has made ' ~ this ~ ' anew, empty: what it had '
                 ~ 'up to ' ~ bookmark.last_lsn ~ ' of ' ~ bookmark.capture_instance ~ ' is gone',
@@ -37,11 +38,11 @@
 
 
 {#- Whether the table was made anew without rows after the bookmark was opened, as adapters do that create a table in
-    one statement and fill it in another. -#}
+    one statement and fill it in another; and was not restored since. The newest commit is the first. -#}
 {% macro _was_emptied(bookmark, commits) %}
     {% for commit in commits if commit.version > bookmark.target_version
-        and commit.operation in ['CREATE TABLE', 'CREATE OR REPLACE TABLE', 'REPLACE TABLE'] %}
-        {% do return(true) %}
+        and commit.operation in ['CREATE TABLE', 'CREATE OR REPLACE TABLE', 'REPLACE TABLE', 'RESTORE'] %}
+        {% do return(commit.operation != 'RESTORE') %}
     {% endfor %}
     {% do return(false) %}
 {% endmacro %}

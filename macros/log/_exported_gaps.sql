@@ -10,8 +10,8 @@
             'export what is missing, as long as the cleanup job of SQL Server has not removed it; where nothing is '
             ~ 'missing, as each export holds only what is new, give vars: {cdc_log_gap: pass}; else begin anew'
         ) if first_lsn %}
-        {% for row in dbt_cdc._instances_that_begin_behind(tables, change_tables, last_lsn) if change_tables
-            and dbt_cdc._log_knows_table(log, row.source_table) %}
+        {% for row in dbt_cdc._instances_that_begin_behind(tables, change_tables, last_lsn)
+            if dbt_cdc._log_knows_table(log, row.source_table) %}
             {% do dbt_cdc.raise_cdc_error(
                 22859, 'change_table_log: capture instance ' ~ row.capture_instance ~ ' of ' ~ row.source_table
                 ~ ' begins at ' ~ row.start_lsn ~ ', and ' ~ log ~ ' ends at ' ~ last_lsn
