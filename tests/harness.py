@@ -45,6 +45,8 @@ SPARK_CONF = {
     "spark.sql.files.minPartitionNum": "1",
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "1",
     "spark.databricks.delta.snapshotPartitions": "1",
+    # Each sort, window and hash join takes a page, and zeroes it: 64 MB by default, for three rows
+    "spark.buffer.pageSize": "1m",
     # Delta keeps the plans of each table that it has seen: those of all tests fill the heap
     "spark.databricks.delta.delta.log.cacheSize": "120",
 }
