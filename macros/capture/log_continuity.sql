@@ -54,7 +54,7 @@
             {%- endfor %}
             and record_time > (
                 select max(commit_time) from {{ dbt_cdc._state_relation('scan_transactions') }}
-                where commit_lsn <= '{{ state.scanned_lsn }}'
+                where commit_lsn <= '{{ state.scanned_lsn }}' and commit_time <= {{ dbt_cdc._end_of_today() }}
             )
             and (
                 lsn <= (

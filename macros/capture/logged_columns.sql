@@ -11,8 +11,8 @@
         instances | rejectattr('name', 'in', found.keys() | list) | list, log) %}
     {% for instance in instances %}
         {% set names = found.get(instance.name, []) %}
-        {% if names and dbt_cdc._unlogged(instance, names) %}
-            {% do names.extend(dbt_cdc._all_names(instance, log)) %}
+        {% if dbt_cdc._unlogged(instance, names) %}
+            {% do names.extend(dbt_cdc._all_names(instance, log, has_images=names)) %}
         {% endif %}
         {% set missing = dbt_cdc._unlogged(instance, names) if names else [] %}
         {% set declared = instance.columns | map(attribute='name') | map('lower') | list %}
@@ -26,8 +26,8 @@
 
 
 {#- In all images, and in the last DDL. -#}
-{% macro _all_names(instance, log) %}
-    {% set names = dbt_cdc._logged_names([instance], log).get(instance.name, []) %}
+{% macro _all_names(instance, log, has_images) %}
+    {% set names = dbt_cdc._logged_names([instance], log).get(instance.name, []) if has_images else [] %}
     {% set ddl = dbt_cdc._last_ddl(log, instance.source_schema, instance.source_name) %}
     {% do names.extend(ddl.columns | map(attribute='name')) if ddl and ddl.columns %}
     {% do return(names) %}

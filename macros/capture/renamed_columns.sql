@@ -55,16 +55,20 @@
     {% set others = [] %}
     {% for other in dbt_cdc._instances_of([dbt_cdc._source_of(instance)])
         if other.name | lower not in window.published and not dbt_cdc._unlogged(other, names or []) %}
-        {% do others.append(other.name) %}
+        {% do others.append(other) %}
     {% endfor %}
     {% if missing and others and instance.name | lower in window.published %}
         {% set end_lsn = dbt_cdc._first_commit_with(new, window) %}
         {% if end_lsn %}
+            {% for other in others if other.capture_from != 'log_start' %}
+                {% do dbt_cdc._begin_at(other, end_lsn) %}
+            {% endfor %}
             {% do dbt_cdc._update_metadata('change_tables', instance, {'end_lsn': dbt_cdc._literal(end_lsn)}) %}
             {% do instance.registered.update(end_lsn=end_lsn) %}
             {% do dbt_cdc._log_line(
                 'no image of table ' ~ instance.table ~ ' has ' ~ missing | join(', ') ~ ' from ' ~ lsn ~ ' on: '
-                ~ instance.name ~ ' ends before that commit, and ' ~ others | join(', ') ~ ' goes on')  %}
+                ~ instance.name ~ ' ends before that commit, and ' ~ others | map(attribute='name') | join(', ')
+                ~ ' goes on') %}
         {% else %}
             {#- of transactions that have not ended: a later window has their commits -#}
             {% do dbt_cdc._invocation_cache().setdefault('undecided', []).append(instance.table) %}
@@ -75,6 +79,17 @@
         instance, missing, names, 'make a second instance with the names that the source has now (dbt run-operation '
         ~ 'enable_table), or take this one out (disable_table) and capture the table anew'
     ) if missing %}
+{% endmacro %}
+
+
+{#- What comes before is of the old name: the other instance has it. -#}
+{% macro _begin_at(instance, lsn) %}
+    {% set lost_lsn = dbt_cdc.decrement_lsn(lsn) %}
+    {% do dbt_cdc._update_metadata('change_tables', instance, {
+        'start_lsn': "greatest(start_lsn, '" ~ lsn ~ "')", 'lost_lsn': "greatest(lost_lsn, '" ~ lost_lsn ~ "')"}) %}
+    {% do instance.registered.update(
+        start_lsn=[instance.registered.start_lsn, lsn] | max,
+        lost_lsn=[instance.registered.lost_lsn or '', lost_lsn] | max) %}
 {% endmacro %}
 
 

@@ -14,12 +14,21 @@
         {% endif %}
         {% if window.to_lsn %}
             {% do dbt_cdc._plan_instances(window, enters_new=not dbt_cdc._is_building()) %}
+            {#- the run that opened it may have stopped there -#}
+            {% do dbt_cdc._check_logged_names(window) if dbt_cdc._is_building() %}
             {% do window.update(versions=dbt_cdc._window_versions(window)) %}
             {% do dbt_cdc._enter_phase(3) %}
         {% endif %}
         {% do cache.update(window=window) %}
     {% endif %}
     {% do return(cache.window) %}
+{% endmacro %}
+
+
+{#- Stops where names of the window's records are not those that are captured. -#}
+{% macro _check_logged_names(window) %}
+    {% do dbt_cdc._check_spelling(window) %}
+    {% do dbt_cdc._check_names_of_window(window) %}
 {% endmacro %}
 
 

@@ -55,8 +55,7 @@
         {% do dbt_cdc._enter_phase(3) %}
         {% do dbt_cdc._check_reaches_floor(window) %}
         {% do dbt_cdc._register_instances(window) %}
-        {% do dbt_cdc._check_spelling(window) %}
-        {% do dbt_cdc._check_names_of_window(window) %}
+        {% do dbt_cdc._check_logged_names(window) %}
         {% do dbt_cdc._check_tracked_names_of_window(window) %}
         {% do window.update(versions=dbt_cdc._window_versions(window)) %}
         {#- asked once, before the change tables ask in threads of their own -#}

@@ -12,14 +12,13 @@
         {% if not state.high_end %}
             {% do dbt_cdc._log_line('cleanup: nothing is published yet') %}
         {% else %}
-            {% set last_time = state.intervals.values() | map(attribute='high_time') | select | max %}
+            {% set found = dbt_cdc._fetch(dbt_cdc._retention_mark_sql(state, job.retention))[0] %}
             {% do dbt_cdc._log_line(
-                'cleanup: a commit has the time ' ~ last_time ~ ', which is still to come: the retention counts from '
-                ~ 'the last commit that has been'
-            ) if not dbt_cdc._has_come(last_time) %}
-            {% set mark = dbt_cdc._fetch(dbt_cdc._retention_mark_sql(state, job.retention))[0].lsn %}
+                'cleanup: a commit has the time ' ~ found.time_to_come ~ ', which is still to come: the retention '
+                ~ 'counts from the last commit that has been'
+            ) if found.time_to_come %}
             {% set cleaned = dbt_cdc._clean_up(
-                mark, none, dry_run, dbt_cdc._rows_of_a_delete(job)) %}
+                found.lsn, none, dry_run, dbt_cdc._rows_of_a_delete(job)) %}
             {% if not dry_run %}
                 {% do dbt_cdc._tend_files(cleaned.instances, compact, vacuum_hours) %}
                 {% do dbt_cdc._report_cleanup(cleaned) %}

@@ -20,6 +20,12 @@
 {% endmacro %}
 
 
+{#- Whether the statement makes a table. -#}
+{% macro _makes_table(command) %}
+    {% do return(modules.re.match('\\s*create\\s', command or '', modules.re.IGNORECASE) is not none) %}
+{% endmacro %}
+
+
 {#- Whether the statement gives the column another type. -#}
 {% macro _alters_column(command, column) %}
     {% set name = modules.re.escape(column) %}

@@ -116,11 +116,15 @@
             ~ "', and later changes bear that name", 'new_name': new_name}) %}
     {% endif %}
     {% set spelled = (change.columns or []) | map(attribute='name') | list %}
-    {% for name, now in dbt_cdc._respelled_columns(change.ddl_command).items() if not plan.is_new %}
-        {% for column in plan.columns if column | lower == name and column not in spelled and now in spelled %}
-            {% do return({'number': 4928, 'text': "captured column '" ~ column ~ "' was renamed to '" ~ now ~ "'",
-                'renamed': {name: name}}) %}
-        {% endfor %}
+    {#- Spark's parser of JSON tells letter case apart: each later value would be NULL; other statements may spell a
+        name as they like -#}
+    {% set spelling = dict(zip(spelled | map('lower'), spelled)) %}
+    {% set respelled = spelling if dbt_cdc._makes_table(change.ddl_command)
+        else dbt_cdc._respelled_columns(change.ddl_command) %}
+    {% for column in plan.columns if not plan.is_new and column not in spelled and column | lower in spelling
+        and column | lower in respelled %}
+        {% do return({'number': 4928, 'text': "captured column '" ~ column ~ "' was renamed to '"
+            ~ spelling[column | lower] ~ "'", 'renamed': {column | lower: column | lower}}) %}
     {% endfor %}
     {% for name in dbt_cdc._columns_gone(plan, change) %}
         {% if name | lower in renamed %}

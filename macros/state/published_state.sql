@@ -60,7 +60,7 @@
         cast(mapping.high_time as string) as high_time
     from {{ dbt_cdc._state_relation('change_tables') }} as instances
     cross join (
-        select max(start_lsn) as high_end, max(tran_end_time) as high_time
+        select max(start_lsn) as high_end, {{ dbt_cdc._last_time_sql('tran_end_time') }} as high_time
         from {{ dbt_cdc._state_relation('lsn_time_mapping') }}
         where start_lsn >= '{{ floor_lsn }}'
     ) as mapping

@@ -1,20 +1,16 @@
 {#- Not the clock counts but the last commit time: where capture stalls, nothing more goes. A commit of a day that is
     still to come, as of a source whose clock was wrong, does not count. -#}
 {% macro _retention_mark_sql(state, retention) -%}
-    {%- set mapping = dbt_cdc._state_relation('lsn_time_mapping') -%}
-    {%- set high_time = state.intervals.values() | map(attribute='high_time') | select | max -%}
-    {%- set past = none if dbt_cdc._has_come(high_time) else 'tran_end_time <= ' ~ dbt_cdc._end_of_today() -%}
-    select min(start_lsn) as lsn
-    from {{ mapping }}
-    where
-        start_lsn <= '{{ state.high_end }}'
-        {%- if past %}
-        and {{ past }}
-        {%- endif %}
-        and tran_end_time
-        >= {{ '(select max(tran_end_time) from ' ~ mapping ~ ' where ' ~ past ~ ')' if past
-            else dbt_cdc._time_literal(high_time) }}
-        - interval '{{ retention }}' minute
+    {%- set published = dbt_cdc._state_relation('lsn_time_mapping') ~ " where start_lsn <= '" ~ state.high_end ~ "'" -%}
+    {%- set past = published ~ ' and tran_end_time <= ' ~ dbt_cdc._end_of_today() -%}
+    select
+        min(start_lsn) as lsn,
+        (
+            select cast(max(tran_end_time) as string) from {{ published }}
+            and tran_end_time > {{ dbt_cdc._end_of_today() }}
+        ) as time_to_come
+    from {{ past }}
+        and tran_end_time >= (select max(tran_end_time) from {{ past }}) - interval '{{ retention }}' minute
 {%- endmacro %}
 
 
@@ -24,7 +20,7 @@
 {% endmacro %}
 
 
-{% macro _has_come(time) %}
-    {% set tomorrow = modules.datetime.datetime.now(modules.pytz.utc) + modules.datetime.timedelta(days=1) %}
-    {% do return((time or '') <= tomorrow.strftime('%Y-%m-%d %H:%M:%S')) %}
-{% endmacro %}
+{#- The last time of commits, not one that is still to come where others have been. -#}
+{% macro _last_time_sql(column) -%}
+    coalesce(max({{ column }}) filter (where {{ column }} <= {{ dbt_cdc._end_of_today() }}), max({{ column }}))
+{%- endmacro %}

@@ -8,7 +8,7 @@
         {% do intervals.append(dict(
             row, low_time=known.low_time if known.low_end == row.low_end else none,
             high_end=row.high_end if is_captured else none,
-            high_time=[known.high_time or '', row.high_time or ''] | max or none if is_captured else none
+            high_time=dbt_cdc._later_time(known.high_time, row.high_time) if is_captured else none
         )) %}
     {% endfor %}
     {% set raised = intervals | rejectattr('low_time') | map(attribute='low_end') | unique | list %}
@@ -25,6 +25,16 @@
 {% endmacro %}
 
 
+{#- The later of two times of high ends; of one that is still to come, as of a source whose clock was wrong, the
+    other. -#}
+{% macro _later_time(known, now) %}
+    {% set tomorrow = modules.datetime.datetime.now(modules.pytz.utc) + modules.datetime.timedelta(days=1) %}
+    {% set times = [known, now] | select | list %}
+    {% set past = times | select('le', tomorrow.strftime('%Y-%m-%d %H:%M:%S')) | list %}
+    {% do return((past or times) | max or none) %}
+{% endmacro %}
+
+
 {#- An instance that ended keeps the high end, and its time, that it had then. -#}
 {% macro _freeze_high_end(interval, state) %}
     {% set known = state.intervals.get(interval.capture_instance | lower, {}) %}
@@ -33,7 +43,7 @@
         {% set high_time = known.high_time %}
     {% elif high_end %}
         {% set high_time = dbt_cdc._fetch(
-            'select cast(max(tran_end_time) as string) as time from '
+            'select cast(' ~ dbt_cdc._last_time_sql('tran_end_time') ~ ' as string) as time from '
             ~ dbt_cdc._state_relation('lsn_time_mapping') ~ " where start_lsn <= '" ~ high_end ~ "'"
         )[0].time %}
     {% endif %}

@@ -3,8 +3,7 @@
 with published as (
     select
         max(start_lsn) as published_lsn,
-        max(tran_end_time) as published_time,
-        min(tran_end_time) as first_time
+        {{ dbt_cdc._last_time_sql('tran_end_time') }} as published_time
     from {{ ref('lsn_time_mapping') }}
 ),
 
@@ -12,7 +11,8 @@ waiting as (
     select
         bookmarks.consumer,
         bookmarks.capture_instance,
-        count(*) as transactions
+        count(*) as transactions,
+        min(mapping.tran_end_time) as first_time
     from {{ ref('consumer_bookmarks') }} as bookmarks
     inner join {{ ref('lsn_time_mapping') }} as mapping
         on mapping.start_lsn > coalesce(bookmarks.last_lsn, '')
@@ -31,8 +31,12 @@ select
         {{ dbt_cdc.lsn_number('published.published_lsn') }}
         - coalesce({{ dbt_cdc.lsn_number('bookmarks.last_lsn') }}, 0), 0
     ) as lag_lsn,
-    unix_seconds(published.published_time)
-    - unix_seconds(coalesce(bookmarks.last_time, published.first_time)) as lag_seconds,
+    -- a time that is still to come, of a source whose clock was wrong, tells nothing
+    unix_seconds(published.published_time) - unix_seconds(coalesce(
+        if(bookmarks.last_time <= {{ dbt_cdc._end_of_today() }}, bookmarks.last_time, null),
+        waiting.first_time,
+        published.published_time
+    )) as lag_seconds,
     coalesce(waiting.transactions, 0) as lag_transactions,
     coalesce(bookmarks.last_lsn < instances.lost_lsn, false) as is_stale,
     bookmarks.open_lsn,

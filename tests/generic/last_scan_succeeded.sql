@@ -1,7 +1,9 @@
-{#- For dm_cdc_log_scan_sessions: the last run of the capture job that has ended, if it ended with
-    errors, and one that began more than `max_minutes` ago and has not ended. A `dbt build` that
-    captures is itself the last run, and shows its own outcome. -#}
+{#- For dm_cdc_log_scan_sessions: runs of the capture job with errors whose window no later run has
+    published; the last run, if it ended more than `max_minutes` ago and has left its window open;
+    one that began so long ago and has not ended. A `dbt build` that captures is itself the last
+    run, and shows its own outcome. -#}
 {% test last_scan_succeeded(model, max_minutes=60) %}
+{%- set long_ago = "current_timestamp() - interval '" ~ max_minutes | int ~ "' minute" %}
 select
     sessions.session_id,
     sessions.start_time,
@@ -9,18 +11,22 @@ select
     sessions.scan_phase,
     errors.error_message
 from {{ model }} as sessions
+cross join (
+    select
+        max(session_id) as session_id,
+        coalesce(max(if(scan_phase = 'Done', session_id, null)), 0) as done_id
+    from {{ model }}
+    where end_time is not null
+) as last
 left join {{ ref('dbt_cdc', 'dm_cdc_errors') }} as errors
     on sessions.session_id = errors.session_id
 where
     case
-        when sessions.end_time is null
-            then sessions.start_time
-                < current_timestamp() - interval '{{ max_minutes | int }}' minute
-        else
-            sessions.error_count > 0
-            and sessions.session_id = (
-                select max(session_id) from {{ model }} where end_time is not null
-            )
+        when sessions.session_id = 0 then false
+        when sessions.end_time is null then sessions.start_time < {{ long_ago }}
+        when sessions.error_count > 0 then sessions.session_id > last.done_id
+        else sessions.session_id = last.session_id
+            and sessions.scan_phase <> 'Done' and sessions.end_time < {{ long_ago }}
     end
     and not {{ dbt_cdc._captures_now() | lower }}
 {% endtest %}

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from reference.log import int_to_lsn
-from shop import HIGH, HIGH_TIME, LOW, ORDERS, Shop, jobs, published, registered
+from shop import HIGH, LOW, ORDERS, Shop, jobs, published, registered
 
 CLEANUP = {"job_type": "cleanup"}
 REFUSALS: list[tuple[str, dict[str, Any], str]] = [
@@ -232,18 +232,27 @@ def test_a_cleanup_advises_what_it_obeys(shop: Shop, is_job: bool) -> None:
     assert (f"give a low_water_mark up to {int_to_lsn(0x110)}, as" in text) != is_job
 
 
-def test_the_retention_of_others_goes_on(shop: Shop) -> None:
-    """An instance whose first publication died has no high end yet."""
-    ends = {"dbo_notes": {"high_time": None}, "dbo_orders": {"high_time": HIGH_TIME}}
-    (sql,) = shop.values(("_retention_mark_sql", {"high_end": HIGH, "intervals": ends}, 60))
-    assert HIGH_TIME in sql
-
-
 def test_the_retention_counts_from_what_has_been(shop: Shop) -> None:
-    ends = {"dbo_notes": {"high_time": "2999-01-01 00:00:00"}}
-    (sql,) = shop.values(("_retention_mark_sql", {"high_end": HIGH, "intervals": ends}, 60))
-    assert "2999" not in sql
+    (sql,) = shop.values(("_retention_mark_sql", {"high_end": HIGH}, 60))
     assert sql.count("tran_end_time <= current_timestamp()") == 2
+    assert sql.count(f"start_lsn <= '{HIGH}'") == 3
+
+
+@pytest.mark.parametrize(
+    ("known", "now", "later"),
+    [
+        (None, None, None),
+        (None, "2026-01-02 00:00:00", "2026-01-02 00:00:00"),
+        ("2026-01-03 00:00:00", "2026-01-02 00:00:00", "2026-01-03 00:00:00"),
+        ("2999-01-01 00:00:00", "2026-01-02 00:00:00", "2026-01-02 00:00:00"),
+        (None, "2999-01-01 00:00:00", "2999-01-01 00:00:00"),
+    ],
+)
+def test_a_high_end_has_a_time_that_has_been(
+    shop: Shop, known: str | None, now: str | None, later: str | None
+) -> None:
+    """A commit of a source whose clock was wrong would make all windows by time legal for good."""
+    assert shop.values(("_later_time", known, now)) == [later]
 
 
 def test_versions_that_are_left_are_not_taken_for_removed(shop: Shop) -> None:

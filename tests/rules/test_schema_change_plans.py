@@ -145,6 +145,7 @@ def test_a_column_gets_another_letter_case(shop: Shop) -> None:
         ("alter table t change C c bigint", listed(k="int", c="bigint"), None),
         ("alter table t rename column k to K", listed(k="int", C="int"), None),
         ("sp_rename 't.c', 'C', 'COLUMN'", listed(k="int", C="int"), 4928),
+        ("create table t (k int, C int)", listed(k="int", C="int"), 4928),
     ]
     cases = [(known, [change(columns=names, ddl_command=text)]) for text, names, _ in given]
     for case, plan in zip(given, plans(shop, *cases), strict=True):

@@ -297,6 +297,10 @@ def test_a_commit_whose_time_is_still_to_come(story: tuple[Capture, Writer]) -> 
     capture, writer = story
     capture.land(writer.commits([datetime(2999, 1, 1, tzinfo=UTC), START + timedelta(hours=10)]))
     capture.run()
+    (high_time,) = {tuple(row) for row in capture.sql(
+        "select date_format(max(high_time), 'yyyy') from {schema}.validity_intervals"
+    )}  # fmt: skip
+    assert high_time == (str(START.year),), "windows by time may end in what is to come"
     operation(capture, "change_job", job_type="cleanup", retention=60)
     assert "a commit has the time 2999-01-01 00:00:00, which is still" in operation(
         capture, "cleanup"

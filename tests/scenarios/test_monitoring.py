@@ -146,6 +146,8 @@ def test_the_next_run_goes_on_from_the_failure(story: Capture) -> None:
     story.amend(int_to_lsn(32), after_image='{"id": 4}')
     story.run("--select", "raw_log", "dbo_items_ct")
     assert sessions(story)[-1].scan_phase == "Second scan"
+    # a part that succeeds does not hide the one that failed
+    assert not story.project.dbt("test", "--select", "test_name:last_scan_succeeded").success
     story.run()
     total, *_, last = sessions(story)
     assert (last.scan_phase, last.command_count) == ("Done", 2)
