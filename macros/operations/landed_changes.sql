@@ -61,10 +61,11 @@
 {% endmacro %}
 
 
-{#- The model of this project that writes a table, so that its run comes before the log's; none where there is none. -#}
+{#- The model of this project that writes a table, so that its run comes before the log's; none where there is none.
+    Spark lists a schema called MyTeam as myteam. -#}
 {% macro _model_of(relation) %}
     {% for node in graph.nodes.values() if node.resource_type == 'model' and node.package_name == project_name
-        and node.schema == relation.schema and (node.alias or node.name) | lower == relation.identifier | lower %}
+        and (node.schema ~ '.' ~ node.alias) | lower == (relation.schema ~ '.' ~ relation.identifier) | lower %}
         {% do return(node.name) %}
     {% endfor %}
     {% do return(none) %}

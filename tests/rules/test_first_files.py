@@ -76,3 +76,11 @@ def test_tables_whose_models_differ(shop: Shop) -> None:
     """A table without a key has no replica, whose name could be that of another change table."""
     nodes = [node("a", "t", "a_t", "id"), node("a", "t_ct", "a_t_ct"), node("b", "t", "b_t", "id")]
     assert shop.operation("ask", calls=[("_check_model_names", nodes)]).success
+
+
+def test_a_model_is_known_in_a_schema_of_mixed_case(shop: Shop) -> None:
+    """Spark lists it in lower case; if it were a source, no run of the log would build it."""
+    landed = {"schema": f"{shop.project.schema}_myteam".lower(), "identifier": "landed_log"}
+    model = "{{ config(schema='MyTeam') }} select 1 as one"
+    with shop.with_models({"landed_log.sql": model}):
+        assert shop.values(("_model_of", landed)) == ["landed_log"]
