@@ -19,7 +19,7 @@
         ~ '; dbt run-operation enable_table adds one'
     ) if others %}
     {% for _, instance in (dbt_cdc._capture_instances() | dictsort)[:1] %}
-        {% set name = "'" ~ instance.name ~ "'" %}
+        {% set name = dbt_cdc._literal(instance.name) %}
         {% do dbt_cdc._log_line(
             'ask for changes: dbt show --inline "select * from {' ~ '{ dbt_cdc.get_all_changes(' ~ name
             ~ ', dbt_cdc.get_min_lsn(' ~ name ~ '), dbt_cdc.get_max_lsn()) }' ~ '}" --output json'

@@ -69,14 +69,14 @@
     {% for node in nodes %}
         {% set name = node.name[:-3] %}
         {% do names.append(name) %}
-        {% do dbt_cdc._capture_instance(node) %}
+        {% set instance = dbt_cdc._capture_instance(node) %}
         {% do files.update({
             'models/' ~ node.name ~ '.sql': '{' ~ '{ dbt_cdc.change_table() }' ~ '}',
             'models/' ~ node.name ~ '.yml': dbt_cdc._model_yaml(node, node.origin),
         }) %}
         {% do files.update({
             'models/' ~ name ~ '.sql': '{' ~ "{ config(materialized='replica') }" ~ '}\nselect * from {'
-                ~ "{ dbt_cdc.new_changes('" ~ name ~ "') }" ~ '}'
+                ~ '{ dbt_cdc.new_changes(' ~ dbt_cdc._literal(instance.name) ~ ') }' ~ '}'
         }) if node.config.meta.cdc.index_columns and place.has_beginning %}
     {% endfor %}
     {% set log = 'cdc_log_source: [landed, ' ~ place.identifier ~ ']' if place.kind == 'log' and not place.model

@@ -84,3 +84,14 @@ def test_a_model_is_known_in_a_schema_of_mixed_case(shop: Shop) -> None:
     model = "{{ config(schema='MyTeam') }} select 1 as one"
     with shop.with_models({"landed_log.sql": model}):
         assert shop.values(("_model_of", landed)) == ["landed_log"]
+
+
+def test_a_replica_of_letters_beyond_ascii(shop: Shop) -> None:
+    """It asks for the instance, whose objects bear another name."""
+    (name,) = shop.values(("_object_name", "public_größen"))
+    made = node("public", "größen", name, "id")
+    made.update(origin="", columns=[{"name": "id", "data_type": "int"}])
+    place = {"kind": "log", "model": "raw_log", "has_beginning": True}
+    (files,) = shop.values(("_first_files", place, [made]))
+    assert "dbt_cdc.new_changes('public_größen')" in files[f"models/{name}.sql"]
+    assert files["dbt_project.yml"].endswith(f"\n    - {name}")
