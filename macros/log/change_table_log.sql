@@ -2,7 +2,7 @@
     model. `__$start_lsn` is the LSN of the COMMIT, `__$seqval` that of the change.
     `_log.yml` tells the arguments. -#}
 {% macro change_table_log(tables, lsn_time_mapping, time_zone='UTC', change_tables=none) -%}
-    {%- do dbt_cdc._change_table_log_check(tables) -%}
+    {%- do dbt_cdc._change_table_log_check(tables, [lsn_time_mapping, change_tables]) -%}
     {%- set is_incremental = execute and is_incremental() -%}
     {%- set last_lsn = dbt_cdc._told_log_end(this, 'change_table_log') if is_incremental else dbt_cdc._zero_lsn() -%}
     {%- do dbt_cdc._change_table_log_look(
@@ -22,17 +22,38 @@ where not exists (select 1 from {{ this }} where lsn > '{{ last_lsn }}' and oper
 {%- endmacro %}
 
 
-{% macro _change_table_log_check(tables) %}
+{% macro _change_table_log_check(tables, others) %}
     {#- a view would show changes that come late at a commit that was captured, and no scan would see them -#}
     {% do dbt_cdc._raise_not_incremental('change_table_log')
         if execute and config.get('materialized') != 'incremental' %}
     {% do dbt_cdc._check_gives_relations(
         'change_table_log', 'tables', tables,
-        "give each source table its change table: {'dbo.orders': source('cdc', 'dbo_orders_CT')}"
+        "give each source table its change table: {'dbo.orders': source('sqlserver', 'dbo_orders_CT')}"
     ) %}
+    {% do dbt_cdc._check_is_no_own_table(tables.values() | list + others) if execute %}
     {% for relation in tables.values() %}
         {% do dbt_cdc._exported_columns(relation) %}
     {% endfor %}
+{% endmacro %}
+
+
+{#- An export has the names of SQL Server, and so has what is made of it: in one schema they are the same tables. -#}
+{% macro _check_is_no_own_table(relations) %}
+    {% set own = [] %}
+    {% for node in graph.nodes.values() if node.package_name == 'dbt_cdc' or dbt_cdc._is_of_capture(node) %}
+        {% do own.append((node.schema ~ '.' ~ node.alias) | lower) %}
+    {% endfor %}
+    {% for relation in relations if relation and (relation.schema ~ '.' ~ relation.identifier) | lower in own %}
+        {% do dbt_cdc._raise_export_is_own(relation.schema ~ '.' ~ relation.identifier) %}
+    {% endfor %}
+{% endmacro %}
+
+
+{% macro _raise_export_is_own(name) %}
+    {% do dbt_cdc.raise_cdc_error(
+        22906, 'the export has ' ~ name ~ ', in the schema where change data capture has a table of that name of its '
+        ~ 'own', 'land the export in another schema, or give the target another'
+    ) %}
 {% endmacro %}
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 from harness import PACKAGE
-from shop import Shop
+from shop import Shop, described
 
 KEYS = {
     # an event's key: its columns
@@ -95,3 +96,39 @@ def test_a_replica_of_letters_beyond_ascii(shop: Shop) -> None:
     (files,) = shop.values(("_first_files", place, [made]))
     assert "dbt_cdc.new_changes('public_größen')" in files[f"models/{name}.sql"]
     assert files["dbt_project.yml"].endswith(f"\n    - {name}")
+
+
+EXPORT = """{{{{ config(materialized='incremental', incremental_strategy='append') }}}}
+{{{{ dbt_cdc.change_table_log({{'dbo.orders': {}}}, {}) }}}}"""
+MAPPING = ("start_lsn", "tran_begin_time", "tran_end_time", "tran_id", "tran_begin_lsn")
+OWN = "CDC 22906: the export has {}.{}, in the schema where change data capture has a table of that"
+
+
+def test_an_export_in_the_schema_of_the_target(shop: Shop) -> None:
+    """SQL Server's names are those of the tables here; a staging model has another one."""
+    schema = shop.project.schema.upper()
+    names = ["dbo_orders_CT", "lsn_time_mapping", "change_tables", "stg_orders", "stg_times"]
+    source = {"name": "own", "schema": schema, "tables": [{"name": name} for name in names]}
+    changes, mapping, known, staged, times = (f"source('own', '{name}')" for name in names)
+    said = shop.errors({
+        "sources.yml": json.dumps({"sources": [source]}),
+        "one.sql": EXPORT.format(changes, times),
+        "two.sql": EXPORT.format(staged, mapping),
+        "three.sql": EXPORT.format(staged, f"{times}, change_tables={known}"),
+        "none.sql": EXPORT.format(staged, times),
+    })  # fmt: skip
+    for model, name in zip(("one", "two", "three"), names, strict=False):
+        assert OWN.format(schema, name) in said[model]
+    assert "nothing answers: describe extended" in said["none"]
+
+
+def test_init_of_an_export_in_the_schema_of_the_target(shop: Shop) -> None:
+    variables = {"cdc_log_model": None, "cdc_capture_instances": None}
+    said = shop.dbt(
+        "run-operation", "init", "--args", json.dumps({"landed": "lsn_time_mapping"}),
+        "--vars", json.dumps(variables),
+        answer={r"^describe extended \S*lsn_time_mapping": described(*MAPPING)},
+    )  # fmt: skip
+    assert not said.success
+    assert OWN.format(shop.project.schema, "lsn_time_mapping") in said.output
+    assert "land the export in another schema, or give the target another" in said.output
