@@ -4,7 +4,7 @@ adds its name to the list of those that are published together.
     enable_table.py '{source_schema: dbo, source_name: orders, index_columns: id}'
         [--folder models/cdc] [--project-dir DIR] [options of dbt, as --target]
 
-A file that is there already stays as it is, and the other one is not written either. A list that
+No file is overwritten: where one of them is there with another text, none is written. A list that
 is not to be found, or not to be edited for certain, is left alone: the line to add is printed.
 """
 
@@ -64,9 +64,12 @@ def with_listed(project: str, name: str) -> str | None:
 def main() -> int:
     """Prints what was written and what is left to do, or why nothing was written."""
     files, lines = printed_files("enable_table", "Writes the files of a capture instance.")
+    if tried := [line for line in lines if line.startswith("cdc: ") and line.endswith(": dry_run")]:
+        print(tried[0])
+        return 0
     if len(files) != 2:
         sys.exit("enable_table: leave the argument file out: both files are written")
-    refuse_to_overwrite("enable_table", files, may_repeat=False)
+    refuse_to_overwrite("enable_table", files)
     write(files)
     name = min(file.stem for file in files).removesuffix("_ct")
     project = with_listed(PROJECT.read_text("utf-8"), name) if PROJECT.exists() else None

@@ -42,7 +42,7 @@ def main() -> int:
     files, lines = printed_files("init", "Writes the files of a first project.", hear)
     if not files:  # dry_run
         return 0
-    refuse_to_overwrite("init", files, may_repeat=True)
+    refuse_to_overwrite("init", files)
     (variables,) = [line.removeprefix(VARIABLES) for line in lines if line.startswith(VARIABLES)]
     write(files)
     project = with_variables(PROJECT.read_text(encoding="utf-8"), variables)

@@ -44,9 +44,9 @@ def model_paths() -> list[str]:
     return (yaml.safe_load(project) or {}).get("model-paths") or ["models"]
 
 
-def refuse_to_overwrite(operation: str, files: dict[Path, str], *, may_repeat: bool) -> None:
-    """Ends if one of the files is there, in any folder of models; one with the same text, in its
-    own place, is none where the command `may_repeat` what it has done."""
+def refuse_to_overwrite(operation: str, files: dict[Path, str]) -> None:
+    """Ends if one of the files is there, in any folder of models. One with the same text, in its
+    own place, is none: a command that has died may be repeated."""
     models = [
         path for folder in model_paths() for path in Path(folder).rglob("*") if path.is_file()
     ]
@@ -54,7 +54,7 @@ def refuse_to_overwrite(operation: str, files: dict[Path, str], *, may_repeat: b
         str(path)
         for path in sorted({*models, *(file for file in files if file.exists())})
         if path.name in {file.name for file in files}
-        and not (may_repeat and path.read_text(encoding="utf-8") == files.get(path))
+        and path.read_text(encoding="utf-8") != files.get(path)
     ]
     if there:
         sys.exit(f"{operation}: nothing was written, as there is already {', '.join(there)}")

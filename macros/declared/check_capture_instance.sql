@@ -169,10 +169,10 @@
 
 
 {#- A name that is taken, or whose change table would be that of another one. -#}
-{% macro _raise_taken(name, other, table) %}
+{% macro _raise_taken(name, other, table, advice='give another capture_instance') %}
     {% do dbt_cdc.raise_cdc_error(
         22926, "capture instance '" ~ name ~ "' exists already, "
         ~ ('' if name | lower == other | lower else "as '" ~ other ~ "', whose objects bear the same names, ")
-        ~ 'of table ' ~ table, 'give another capture_instance'
+        ~ 'of table ' ~ table, advice
     ) %}
 {% endmacro %}

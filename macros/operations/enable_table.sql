@@ -53,9 +53,14 @@
             'config': {'meta': {'cdc': meta}},
         } %}
         {% do dbt_cdc._capture_instance(node) %}
-        {% do print(dbt_cdc._model_files(node, source.origin, file)) %}
-        {% do print('\n# dbt_project.yml: ' ~ dbt_cdc._listing_line(
-            'cdc_capture_instances', dbt_cdc._object_name(meta.capture_instance))) if not file %}
+        {% set files = dbt_cdc._model_files(node, source.origin, file) %}
+        {% if dry_run %}
+            {% do dbt_cdc._log_line('would write the files of model ' ~ node.name ~ '; nothing is written: dry_run') %}
+        {% else %}
+            {% do print(files) %}
+            {% do print('\n# dbt_project.yml: ' ~ dbt_cdc._listing_line(
+                'cdc_capture_instances', dbt_cdc._object_name(meta.capture_instance))) if not file %}
+        {% endif %}
         {% do dbt_cdc._tell_of_types(table, columns) %}
         {% do dbt_cdc._warn_of_storage(allow_partition_switch, filegroup_name) %}
     {% endif %}
@@ -86,7 +91,8 @@
 {% macro _check_new_instance(meta) %}
     {% set name = meta.capture_instance %}
     {% do dbt_cdc._check_instance_name("capture instance '" ~ name ~ "'", name) %}
-    {% set present = {} %}
+    {% set table = meta.source_schema ~ '.' ~ meta.source_name %}
+    {% set present, registered = {}, dbt_cdc._registered_if_any() %}
     {% for node in graph.nodes.values()
         if node.resource_type == 'model' and node.config.materialized == 'change_table' %}
         {% set cdc = node.config.meta.get('cdc') or {} %}
@@ -95,15 +101,17 @@
             (cdc.get('capture_instance') or source_table.replace('.', '_', 1)) | lower: source_table
         }) if cdc %}
     {% endfor %}
-    {% for instance in dbt_cdc._registered_if_any().values() %}
+    {% for instance in registered.values() %}
         {% do present.update({
             instance.capture_instance | lower: instance.source_schema ~ '.' ~ instance.source_name
         }) %}
     {% endfor %}
     {% for other, other_table in present.items() if dbt_cdc._object_name(other) == dbt_cdc._object_name(name) %}
-        {% do dbt_cdc._raise_taken(name, other, other_table) %}
+        {#- as a command leaves it that died before the last step of scripts/enable_table.py -#}
+        {% set is_begun = other not in registered and other_table | lower == table | lower %}
+        {% do dbt_cdc._raise_taken(name, other, other_table, dbt_cdc._advice_of_begun(other)) if is_begun
+            else dbt_cdc._raise_taken(name, other, other_table) %}
     {% endfor %}
-    {% set table = meta.source_schema ~ '.' ~ meta.source_name %}
     {% set others = [] %}
     {% for other, other_table in present.items() if other_table | lower == table | lower %}
         {% do others.append(other) %}
@@ -114,6 +122,15 @@
             'disable one first (dbt run-operation disable_table)'
         ) %}
     {% endif %}
+{% endmacro %}
+
+
+{#- What is left to do where a model is there and no run has entered its instance. -#}
+{% macro _advice_of_begun(capture_instance) %}
+    {% set name, variable = dbt_cdc._object_name(capture_instance), 'cdc_capture_instances' %}
+    {% do return('its model is there: ' ~ ('' if name in dbt_cdc._listed(variable)
+        else 'add it in dbt_project.yml: ' ~ dbt_cdc._listing_line(variable, name) ~ dbt_cdc._directly_below_vars()
+            ~ '; then ') ~ 'dbt run captures it') %}
 {% endmacro %}
 
 

@@ -261,6 +261,26 @@ def test_types_of_schemas_in_the_log(priced: Callable[..., DbtResult]) -> None:
     assert len(columns_of(priced(PRICED_IMAGES, answer))) == 8
 
 
+def test_a_model_that_no_run_has_entered(shop: Shop, priced: Callable[..., DbtResult]) -> None:
+    """As the script leaves it that dies before it lists the name: the way on is no other name."""
+    given = {"source_schema": "dbo", "source_name": "priced"}
+    begun = "'dbo_priced' exists already, of table dbo.priced: its model is there: "
+    said = shop.refusal("enable_table", **given)
+    assert f"CDC 22926: capture instance {begun}dbt run captures it" in said
+    listed = ("--vars", json.dumps({"cdc_capture_instances": ["dbo_orders"]}))
+    said = shop.dbt("run-operation", "enable_table", "--args", json.dumps(given), *listed).output
+    add = "add it in dbt_project.yml: vars: {cdc_capture_instances: [dbo_orders, dbo_priced]}"
+    assert f"{begun}{add}" in said and "; then dbt run captures it" in said
+
+
+def test_a_dry_run_prints_no_file(shop: Shop) -> None:
+    given = {"source_schema": "dbo", "source_name": "notes", "capture_instance": "notes2"}
+    result = shop.operation("enable_table", **given, dry_run=True)
+    assert result.success and result.printed == ""
+    said = "cdc: would write the files of model notes2_ct; nothing is written: dry_run"
+    assert said in result.output
+
+
 STORAGE: list[tuple[dict[str, Any], list[str]]] = [
     ({}, []),
     ({"allow_partition_switch": 1}, ["CDC 22855: allow_partition_switch is 1: partitions that"]),
@@ -314,7 +334,11 @@ def test_the_script_writes_both_files_or_none(
     said = capsys.readouterr().out
     assert "written: dbt_project.yml" in said and "# dbt_project" not in said
     project.unlink()
+    (folder / "n_ct.yml").unlink()  # as a command leaves it that died between the two
+    assert script.main() == 0
+    assert (folder / "n_ct.yml").exists()
     (folder / "n_ct.sql").unlink()
+    (folder / "n_ct.yml").write_text("version: 2\n")
     with pytest.raises(SystemExit, match=r"nothing was written, .* already models/cdc/n_ct.yml$"):
         script.main()
     assert not (folder / "n_ct.sql").exists()
@@ -326,6 +350,10 @@ def test_the_script_writes_both_files_or_none(
     with monkeypatch.context() as here, pytest.raises(SystemExit, match=r"^--project-dir: .*here"):
         here.setattr(sys, "argv", ["x", "{source_name: n}", "--project-dir", "not_here"])
         script.main()
+    capsys.readouterr()
+    lines[1] = "cdc: would write the files of model n_ct; nothing is written: dry_run"
+    assert script.main() == 0
+    assert capsys.readouterr().out == f"{lines[1]}\n"
     lines[1] = "{{ dbt_cdc.change_table() }}"
     with pytest.raises(SystemExit, match="leave the argument file out"):
         script.main()
