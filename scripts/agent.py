@@ -154,16 +154,20 @@ class Agent:
             self.dbt.read_project()
         except RuntimeError as error:
             log.error("capture: %s", problem([str(error)]))
-        os.environ[SINGLE_WRITER] = str(is_only_writer()).lower()
         how = f"pollinginterval {self.capture['pollinginterval']} s"
         log.info("capture: started, %s", how if self.capture["continuous"] else "one pass")
 
     def scan(self) -> None:
         """One run of the capture job, and its line in the log."""
         started = time.monotonic()
-        os.environ[MOST_COMMITS] = str((self.capture or {}).get("most_commits", 0))
+        own = {
+            MOST_COMMITS: str((self.capture or {}).get("most_commits", 0)),
+            SINGLE_WRITER: str(is_only_writer()).lower(),
+        }
+        os.environ.update(own)
         result, lines = self._dbt("run", "--select", *self.select.split())
-        del os.environ[MOST_COMMITS]  # commands of others are not bounded
+        for name in own:  # commands of others are not bounded, and may write elsewhere
+            del os.environ[name]
         session = told(lines, "session") or {}
         if not result.success:
             self._fail("capture", lines)

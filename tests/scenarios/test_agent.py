@@ -27,6 +27,9 @@ SCRIPT = PACKAGE / "scripts" / "agent.py"
 START = datetime(2024, 5, 1, tzinfo=UTC)
 
 
+TOLD = ("MOST_COMMITS", "SINGLE_WRITER")
+
+
 class FakeDbt:
     """Answers the agent's commands from lists, and keeps them."""
 
@@ -34,7 +37,7 @@ class FakeDbt:
         self.jobs: dict[str, Any] = {
             "capture": {"continuous": True, "pollinginterval": 7, "most_commits": 12}
         }
-        self.bounds: list[str | None] = []
+        self.told: list[tuple[str | None, ...]] = []
         self.requests: list[dict[str, str]] = []
         self.fails: set[str] = set()
         self.commands: list[str] = []
@@ -46,7 +49,7 @@ class FakeDbt:
         name = arguments[1] if arguments[0] == "run-operation" else arguments[0]
         self.commands.append(name.removeprefix("dbt_cdc."))
         if arguments[0] == "run":
-            self.bounds.append(os.environ.get("DBT_CDC_MOST_COMMITS"))
+            self.told.append(tuple(os.environ.get(f"DBT_CDC_{name}") for name in TOLD))
         if self.commands[-1] in self.fails:
             return SimpleNamespace(success=False), ["Database Error\n  CDC 22859: bad: mend it"]
         if name.endswith("_agent_state"):
@@ -101,13 +104,15 @@ def ask(agent: Any, job_type: str, request: str) -> None:
     agent._poll()
 
 
-def test_a_scan_is_bounded_and_nothing_else(agent: Any) -> None:
-    """maxtrans x maxscans of the job as it was started; commands of others drain the log."""
+def test_what_a_scan_is_told_and_nothing_else(agent: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """maxtrans x maxscans of the job as it was started, and that nobody else writes; commands of
+    others drain the log, and may be of another target, where others write."""
+    monkeypatch.setattr(sys.modules["agent"], "is_only_writer", lambda: True)
     agent._poll()
     agent.dbt.jobs = {"capture": {"continuous": True, "pollinginterval": 7, "most_commits": 3}}
     agent._poll()
-    assert agent.dbt.bounds == ["12", "12"]
-    assert "DBT_CDC_MOST_COMMITS" not in os.environ
+    agent.dbt.run("run", "--target", "prod")
+    assert agent.dbt.told == [("12", "true"), ("12", "true"), (None, None)]
 
 
 def test_what_runs_when(agent: Any, monkeypatch: pytest.MonkeyPatch) -> None:
