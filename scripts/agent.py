@@ -41,7 +41,7 @@ TRACKING_CLEANUP_MINUTES = 30
 ENVIRONMENT = {"DBT_CDC_JAVA_OPTIONS": "", "DBT_CDC_CODEGEN": "false"}
 SINGLE_WRITER = "DBT_CDC_SINGLE_WRITER"  # asked by macros/materializations/change_table.sql
 MOST_COMMITS = "DBT_CDC_MOST_COMMITS"  # of a scan; asked by macros/capture/log_end.sql
-NOTE_MINUTES = 5  # start_job takes an agent for dead after half an hour of silence
+NOTE_MINUTES = 5  # start_job says so after half an hour of silence
 log = logging.getLogger("agent")
 
 
@@ -135,12 +135,13 @@ class Agent:
 
     def _obey(self, state: Any) -> None:
         self.since = state["latest"]
-        for asked in state["requests"]:
-            log.info("%s: %s asked", asked["job_type"], asked["request"])
-            if asked["job_type"] == "cleanup":
-                if asked["request"] == "start":
+        last = {asked["job_type"]: asked["request"] for asked in state["requests"]}
+        for job_type, request in last.items():
+            log.info("%s: %s asked", job_type, request)
+            if job_type == "cleanup":
+                if request == "start":
                     self.clean_up()
-            elif asked["request"] == "stop":
+            elif request == "stop":
                 self.capture = None
             elif self.capture is None:
                 self._start_capture(state["jobs"])

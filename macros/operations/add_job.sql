@@ -20,8 +20,10 @@
             ~ dbt_cdc._state_rows('cdc_jobs', [dict(job, database_id=0)]), jobs, dry_run
         ) %}
         {% if start_job and not dry_run %}
-            {% do dbt_cdc._request_of_job(job_type, 'start') if dbt_cdc._agent_seen_at()
-                else log(dbt_cdc._no_agent(job_type), info=true) %}
+            {% set agent = dbt_cdc._agent_heard_of() %}
+            {% do dbt_cdc._request_of_job(job_type, 'start') if agent %}
+            {% do log(dbt_cdc._no_agent(job_type, 'start', agent) ~ ': '
+                ~ dbt_cdc._without_agent(job_type, 'start', agent), info=true) if not agent or agent.is_silent %}
         {% endif %}
     {% endif %}
 {% endmacro %}

@@ -38,16 +38,16 @@
 {% endmacro %}
 
 
-{#- When an agent last said that it runs; none where it has ended since, or is silent for half an hour. -#}
-{% macro _agent_seen_at() %}
+{#- The agent that has last said that it runs: `time`, and `is_silent`, for half an hour; none where it has ended. -#}
+{% macro _agent_heard_of() %}
     {% if dbt_cdc._has_state('job_requests') %}
         {% set notes = dbt_cdc._fetch(
-            'select request, cast(requested_at as string) as time from '
-            ~ dbt_cdc._state_relation('job_requests') ~ " where job_type = 'agent' and requested_at > "
-            ~ "current_timestamp() - interval '30' minute"
+            'select request, cast(requested_at as string) as time, '
+            ~ "requested_at < current_timestamp() - interval '30' minute as is_silent from "
+            ~ dbt_cdc._state_relation('job_requests') ~ " where job_type = 'agent'"
         ) %}
     {% endif %}
-    {% do return(notes[0].time if notes and notes[0].request == 'runs' else none) %}
+    {% do return(notes[0] if notes and notes[0].request == 'runs' else none) %}
 {% endmacro %}
 
 
@@ -65,8 +65,9 @@
     {% do dbt_cdc._log_line(
         "Job '" ~ dbt_cdc._job_name('capture') ~ "' started successfully: it is this run, and each one after it"
     ) %}
+    {% set agent = dbt_cdc._agent_heard_of() %}
     {% do dbt_cdc._log_line(
-        "Job '" ~ dbt_cdc._job_name('cleanup') ~ "' " ~ ('is started by the agent' if dbt_cdc._agent_seen_at()
+        "Job '" ~ dbt_cdc._job_name('cleanup') ~ "' " ~ ('is started by the agent' if agent and not agent.is_silent
             else 'is to be scheduled daily: dbt run-operation cleanup; `' ~ dbt_cdc._agent_command()
             ~ '` runs both jobs')
     ) %}

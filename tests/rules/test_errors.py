@@ -142,6 +142,7 @@ def is_raised(number: str, message: str) -> bool:
 
 # Texts of statements, and those that a macro puts together before it raises them.
 IN_PARTS = {
+    "22022": ("no agent runs", " that could ", "start one with `", "then ask again; or do without"),
     "313": ("to_lsn ", " is above the high end ", "it is not published yet; end at or before"),
     "22859": ("bad log record of table ", " image does not fit ", "nothing of this scan"),
     "22123": ("cleanup of ", " failed", "no query reads these rows any more"),

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from database import Rows
 from reference.log import int_to_lsn
 from shop import HIGH, LOW, ORDERS, Shop, jobs, published, registered
 
@@ -39,8 +40,9 @@ REFUSALS: list[tuple[str, dict[str, Any], str]] = [
     ("start_job", CLEANUP, "CDC 22997: the job 'cleanup' does not exist"),
     ("stop_job", {"job_type": None}, "CDC 22992"),
     ("stop_job", CLEANUP, "CDC 22997"),
-    ("start_job", {}, "CDC 22022: no agent runs that could start or stop job 'cdc."),
-    ("stop_job", {}, "agent.py`: then ask again; or do without an agent: `dbt run`"),
+    ("start_job", {}, "CDC 22022: no agent runs that could start job 'cdc."),
+    ("start_job", {}, "agent.py`, then ask again; or do without an agent: `dbt run`"),
+    ("stop_job", {}, "_capture': there is nothing to stop (dbt_packages"),
     ("cleanup", {"vacuum_hours": 24}, "CDC 22850: vacuum_hours is 24: give 168 (a week) or more"),
     ("cleanup", {}, "CDC 22997: the job 'cleanup' does not exist"),
     ("set_change_tracking", {"change_retention": "0 days"},
@@ -103,7 +105,9 @@ def test_what_a_change_makes_of_a_job(shop: Shop) -> None:
 
 
 AGENT = r"from \S*job_requests where job_type = 'agent'"
-AGENT_RUNS = {AGENT: [{"request": "runs", "time": "2024-05-01 00:00:00"}]}
+NOTE = {"request": "runs", "time": "2024-05-01 00:00:00", "is_silent": False}
+AGENT_RUNS = {AGENT: [NOTE]}
+AGENT_IS_SILENT = {AGENT: [{**NOTE, "is_silent": True}]}
 
 
 def test_a_job_is_tried_without_a_write(shop: Shop) -> None:
@@ -113,8 +117,36 @@ def test_a_job_is_tried_without_a_write(shop: Shop) -> None:
     assert "(no rows)" in shown
     shown = shop.operation("start_job", AGENT_RUNS, dry_run=True).output
     assert "_capture' would be started: the agent, heard of at 2024-05-01" in shown
-    ended = shop.operation("stop_job", {AGENT: [{"request": "ends", "time": "x"}]}, dry_run=True)
-    assert not ended.success and "CDC 22022" in ended.output
+    ended = shop.operation("stop_job", {AGENT: [{**NOTE, "request": "ends"}]})
+    assert not ended.success and "CDC 22022: no agent runs that could stop job" in ended.output
+    silent = shop.operation("start_job", AGENT_IS_SILENT, dry_run=True)
+    assert not silent.success and "the request would be written down: one that is" in silent.output
+
+
+WAYS = {
+    "start": "start one with `python dbt_packages/dbt_cdc/scripts/agent.py`, then ask again; or do "
+    "without an agent: `dbt run`",
+    "stop": "there is nothing to stop",
+}
+
+
+@pytest.mark.parametrize("request_", WAYS)
+def test_an_agent_that_is_silent_is_asked_all_the_same(shop: Shop, request_: str) -> None:
+    """It may be in a scan of more than half an hour, and obeys after it."""
+    written: list[str] = []
+
+    def write(sql: str) -> Rows:
+        written.append(sql)
+        return []
+
+    answer = {**AGENT_IS_SILENT, r"insert into \S*job_requests": write}
+    said = shop.dbt("run-operation", f"{request_}_job", answer=answer, may_write=["job_requests"])
+    assert not said.success
+    assert len(written) == 1 and f"'{request_}'" in written[0]
+    since = f"no agent has been heard of since {NOTE['time']}, that could {request_} job '"
+    assert f"CDC 22022: {since}" in said.output
+    way = "the request is written down: one that is in a long scan obeys after it; if none runs, "
+    assert way + WAYS[request_] in said.output
 
 
 def test_the_bounds_of_a_run(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -164,6 +164,15 @@ def test_a_changed_parameter_counts_when_the_job_next_starts(agent: Any) -> None
     assert agent.pauses[3:] == [5, 9]
 
 
+def test_of_several_requests_the_last_one_counts(agent: Any) -> None:
+    """Whoever got no answer has asked again."""
+    for request in ("start", "start", "stop", "start"):
+        agent.dbt.requests.append({"job_type": "cleanup", "request": request})
+    agent.dbt.requests.append({"job_type": "capture", "request": "start"})
+    ask(agent, "capture", "stop")
+    assert agent.dbt.commands == ["_agent_state", "cleanup"]
+
+
 def test_a_job_that_is_not_continuous_scans_once(agent: Any) -> None:
     ask(agent, "capture", "stop")
     agent.dbt.jobs = {"capture": {"continuous": False, "pollinginterval": 0}}
