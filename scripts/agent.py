@@ -143,7 +143,7 @@ class Agent:
                     self.clean_up()
             elif request == "stop":
                 self.capture = None
-            elif self.capture is None:
+            else:  # one that runs starts anew
                 self._start_capture(state["jobs"])
 
     def _start_capture(self, jobs: dict[str, Any]) -> None:

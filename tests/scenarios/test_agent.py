@@ -155,8 +155,9 @@ def test_a_changed_parameter_counts_when_the_job_next_starts(agent: Any) -> None
     agent._poll()
     agent.dbt.jobs = {"capture": {"continuous": True, "pollinginterval": 9}}
     agent._poll()
-    ask(agent, "capture", "start")  # it runs already
-    assert agent.pauses == [7, 7, 7]
+    ask(agent, "capture", "start")  # though it runs
+    assert agent.dbt.commands[-3:] == ["_agent_state", "parse", "run"]
+    assert agent.pauses == [7, 7, 9]
     ask(agent, "capture", "stop")
     assert agent.dbt.commands[-2:] == ["run", "_agent_state"]
     ask(agent, "capture", "start")
