@@ -3,7 +3,10 @@
 with published as (
     select
         max(start_lsn) as published_lsn,
-        {{ dbt_cdc._last_time_sql('tran_end_time') }} as published_time
+        coalesce(
+            max(if(tran_end_time <= current_timestamp() + interval '1' day, tran_end_time, null)),
+            max(tran_end_time)
+        ) as published_time
     from {{ ref('lsn_time_mapping') }}
 ),
 
@@ -33,7 +36,10 @@ select
     ) as lag_lsn,
     -- a time that is still to come, of a source whose clock was wrong, tells nothing
     unix_seconds(published.published_time) - unix_seconds(coalesce(
-        if(bookmarks.last_time <= {{ dbt_cdc._end_of_today() }}, bookmarks.last_time, null),
+        if(
+            bookmarks.last_time <= current_timestamp() + interval '1' day,
+            bookmarks.last_time, null
+        ),
         waiting.first_time,
         published.published_time
     )) as lag_seconds,

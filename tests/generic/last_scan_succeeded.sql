@@ -3,7 +3,6 @@
     one that began so long ago and has not ended. A `dbt build` that captures is itself the last
     run, and shows its own outcome. -#}
 {% test last_scan_succeeded(model, max_minutes=60) %}
-{%- set long_ago = "current_timestamp() - interval '" ~ max_minutes | int ~ "' minute" %}
 select
     sessions.session_id,
     sessions.start_time,
@@ -13,6 +12,7 @@ select
 from {{ model }} as sessions
 cross join (
     select
+        current_timestamp() - interval '{{ max_minutes | int }}' minute as long_ago,
         max(session_id) as session_id,
         coalesce(max(if(scan_phase = 'Done', session_id, null)), 0) as done_id
     from {{ model }}
@@ -23,10 +23,12 @@ left join {{ ref('dbt_cdc', 'dm_cdc_errors') }} as errors
 where
     case
         when sessions.session_id = 0 then false
-        when sessions.end_time is null then sessions.start_time < {{ long_ago }}
+        when sessions.end_time is null then sessions.start_time < last.long_ago
         when sessions.error_count > 0 then sessions.session_id > last.done_id
-        else sessions.session_id = last.session_id
-            and sessions.scan_phase <> 'Done' and sessions.end_time < {{ long_ago }}
+        else
+            sessions.session_id = last.session_id
+            and sessions.scan_phase <> 'Done'
+            and sessions.end_time < last.long_ago
     end
     and not {{ dbt_cdc._captures_now() | lower }}
 {% endtest %}
