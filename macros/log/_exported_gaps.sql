@@ -25,7 +25,7 @@
 {% endmacro %}
 
 
-{#- [{source_table, capture_instance, start_lsn}]; a relation is called `<capture_instance>_CT`. -#}
+{#- [{source_table, capture_instance, start_lsn}]. -#}
 {% macro _instances_that_begin_behind(tables, change_tables, last_lsn) %}
     {% set found, instances = [], {} %}
     {% if change_tables %}
@@ -36,7 +36,7 @@
             {% do instances.update({row.name: row.start_lsn}) %}
         {% endfor %}
         {% for table, relation in tables.items() %}
-            {% set name = modules.re.sub('(?i)_ct$', '', relation.identifier) %}
+            {% set name = dbt_cdc._exported_instance(relation) %}
             {% if name | lower not in instances %}
                 {% do dbt_cdc.raise_cdc_error(
                     22963, 'change_table_log: ' ~ change_tables ~ ' has no capture instance ' ~ name ~ ', of which '
@@ -50,6 +50,12 @@
         {% endfor %}
     {% endif %}
     {% do return(found) %}
+{% endmacro %}
+
+
+{#- A relation is called `<capture_instance>_CT`. -#}
+{% macro _exported_instance(relation) %}
+    {% do return(modules.re.sub('(?i)_ct$', '', relation.identifier)) %}
 {% endmacro %}
 
 

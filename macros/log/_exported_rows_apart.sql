@@ -1,7 +1,7 @@
 {#- What of an export is in no commit, or comes too late for one. -#}
 
 {#- What is in no commit stops the log, and what waits is said. -#}
-{% macro _change_table_log_look(tables, lsn_time_mapping, time_zone, log, last_lsn, change_tables) %}
+{% macro _change_table_log_look(tables, lsn_time_mapping, time_zone, log, last_lsn, change_tables, ddl_history) %}
     {% do dbt_cdc._check_session_time_zone() %}
     {% set found = dbt_cdc._fetch(dbt_cdc._exported_rows_apart(
         tables, lsn_time_mapping, time_zone, log, last_lsn
@@ -34,9 +34,12 @@
             {% do dbt_cdc._log_line(what ~ ', wait for their rows in ' ~ lsn_time_mapping) %}
         {% endif %}
     {% endfor %}
-    {% do dbt_cdc._check_export_goes_on(tables, lsn_time_mapping, change_tables, log, last_lsn,
-        (found | selectattr('fate', 'equalto', 'begins') | map(attribute='first_lsn') | list | first)
-    ) if last_lsn != dbt_cdc._zero_lsn() %}
+    {% if last_lsn != dbt_cdc._zero_lsn() %}
+        {% do dbt_cdc._check_export_goes_on(tables, lsn_time_mapping, change_tables, log, last_lsn,
+            (found | selectattr('fate', 'equalto', 'begins') | map(attribute='first_lsn') | list | first)) %}
+        {% do dbt_cdc._tell_of_late_ddl(tables, change_tables, ddl_history, time_zone, log, last_lsn)
+            if ddl_history %}
+    {% endif %}
 {% endmacro %}
 
 

@@ -1,18 +1,25 @@
 {#- The canonical log out of SQL Server's own change tables, as they are exported: the body of an incremental (append)
     model. `__$start_lsn` is the LSN of the COMMIT, `__$seqval` that of the change.
     `_log.yml` tells the arguments. -#}
-{% macro change_table_log(tables, lsn_time_mapping, time_zone='UTC', change_tables=none) -%}
-    {%- do dbt_cdc._change_table_log_check(tables, [lsn_time_mapping, change_tables]) -%}
+{% macro change_table_log(
+    tables, lsn_time_mapping, time_zone='UTC', change_tables=none, ddl_history=none
+) -%}
+    {%- do dbt_cdc._change_table_log_check(tables, [lsn_time_mapping, change_tables, ddl_history]) -%}
+    {%- do dbt_cdc._exported_check_ddl(change_tables, ddl_history) -%}
     {%- set is_incremental = execute and is_incremental() -%}
     {%- set last_lsn = dbt_cdc._told_log_end(this, 'change_table_log') if is_incremental else dbt_cdc._zero_lsn() -%}
     {%- do dbt_cdc._change_table_log_look(
-        tables, lsn_time_mapping, time_zone, this, last_lsn, change_tables
+        tables, lsn_time_mapping, time_zone, this, last_lsn, change_tables, ddl_history
     ) if dbt_cdc._is_building() -%}
 with {{ dbt_cdc._exported_commits(lsn_time_mapping, time_zone) }},
 
 {{ dbt_cdc._exported_changes(tables, last_lsn) }},
 
-{{ dbt_cdc._exported_records(last_lsn) }}
+{% if ddl_history -%}
+{{ dbt_cdc._exported_ddl(tables, change_tables, ddl_history, time_zone) }},
+
+{% endif -%}
+{{ dbt_cdc._exported_records(last_lsn, ddl_history) }}
 
 select * from records
 {%- if is_incremental %}
@@ -39,13 +46,21 @@ where not exists (select 1 from {{ this }} where lsn > '{{ last_lsn }}' and oper
 
 {#- An export has the names of SQL Server, and so has what is made of it: in one schema they are the same tables. -#}
 {% macro _check_is_no_own_table(relations) %}
-    {% set own = [] %}
+    {% set own = {} %}
     {% for node in graph.nodes.values() if node.package_name == 'dbt_cdc' or dbt_cdc._is_of_capture(node) %}
-        {% do own.append((node.schema ~ '.' ~ node.alias) | lower) %}
+        {% do own.update({(node.schema ~ '.' ~ node.alias) | lower: node.database}) %}
     {% endfor %}
-    {% for relation in relations if relation and (relation.schema ~ '.' ~ relation.identifier) | lower in own %}
-        {% do dbt_cdc._raise_export_is_own(relation.schema ~ '.' ~ relation.identifier) %}
+    {% for relation in relations if relation %}
+        {% set name = relation.schema ~ '.' ~ relation.identifier %}
+        {% do dbt_cdc._raise_export_is_own(name)
+            if name | lower in own and dbt_cdc._is_one_catalog(own[name | lower], relation.database) %}
     {% endfor %}
+{% endmacro %}
+
+
+{#- A name of a database that is not given is that of the target. -#}
+{% macro _is_one_catalog(one, other) %}
+    {% do return((one or target.database or '') | lower == (other or target.database or '') | lower) %}
 {% endmacro %}
 
 
@@ -153,7 +168,7 @@ changes as (
 
 
 {#- CTE `records`: the canonical log. -#}
-{% macro _exported_records(last_lsn) -%}
+{% macro _exported_records(last_lsn, ddl_history) -%}
 {%- set place = "concat('table ', source_schema, '.', source_name, ', __$start_lsn ', commit_lsn, ', __$seqval ', "
     ~ "seqval)" -%}
 checked as (
@@ -243,10 +258,18 @@ records as (
         {{ dbt_cdc._transaction_summary(
             'if(first_lsn is null, commit_lsn, least(begin_lsn, first_lsn))',
             'coalesce(changes, 0) + 1 + coalesce(cast(begin_lsn < first_lsn as int), 0)',
-            'coalesce(inserted, array())', 'coalesce(deleted, array())', 'coalesce(updated, array())'
+            'coalesce(inserted, array())', 'coalesce(deleted, array())', 'coalesce(updated, array())',
+            'coalesce(schema_changes, array())' if ddl_history else 'array()'
         ) | indent(8) }}
     from commits
     left join transactions using (commit_lsn)
+    {%- if ddl_history %}
+    {{ dbt_cdc._exported_ddl_of_commits() | indent(4) }}
+    {%- endif %}
     where commit_lsn > '{{ last_lsn }}'
+    {%- if ddl_history %}
+    union all
+    {{ dbt_cdc._exported_ddl_records(last_lsn) | indent(4) }}
+    {%- endif %}
 )
 {%- endmacro %}

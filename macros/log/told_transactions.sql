@@ -71,24 +71,25 @@
     {#- a DDL or TRUNCATE without a transaction is one by itself -#}
     union all
     select
-        tran_id,
+        max(tran_id),
         lsn,
-        record_time,
+        max(record_time),
         lsn,
-        record_time,
+        max(record_time),
         array(),
         array(),
-        1L,
-        array(named_struct(
+        count(*),
+        array_sort(collect_list(named_struct(
             'lsn', lsn, 'record_time', record_time, 'operation', operation,
             'source_schema', source_schema, 'source_name', source_name
-        ))
+        )))
     from {{ log }}
     where
         operation in ('DDL', 'TRUNCATE')
         and tran_id is null
         and lsn > '{{ previous_lsn }}'
         and lsn <= '{{ to_lsn }}'
+    group by lsn
 {%- endmacro %}
 
 

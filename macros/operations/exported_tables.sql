@@ -11,6 +11,8 @@
     {% set keys = dbt_cdc._exported_keys(relations) %}
     {% do place.update(change_tables=dbt_cdc._exported_table(relations.change_tables))
         if 'change_tables' in relations %}
+    {% do place.update(ddl_history=dbt_cdc._exported_table(relations.ddl_history))
+        if 'change_tables' in relations and 'ddl_history' in relations %}
     {% for identifier, relation in relations.items() | sort if identifier.endswith('_ct')
         and '__$update_mask' in dbt_cdc._exported_types(relation, []) %}
         {% set instance = relation.identifier[:-3] %}
@@ -100,6 +102,9 @@
     time_zone='UTC',
     {%- if place.change_tables %}
     change_tables={{ place.change_tables.reference }},
+    {%- endif %}
+    {%- if place.ddl_history %}
+    ddl_history={{ place.ddl_history.reference }},
     {%- endif %}
 ) {{ '}}' }}
 {%- endmacro %}

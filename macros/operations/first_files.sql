@@ -103,6 +103,7 @@
             {% do tables.append(dbt_cdc._exported_table_of(place, node)) %}
         {% endfor %}
         {% do tables.append(place.change_tables) if place.change_tables %}
+        {% do tables.append(place.ddl_history) if place.ddl_history %}
     {% endif %}
     {% do return(tables | rejectattr('model') | map(attribute='identifier') | list) %}
 {% endmacro %}

@@ -5,8 +5,10 @@
     {% if execute %}
         {% do dbt_cdc._check_has_no_log() %}
         {% set place = dbt_cdc._landed_place(landed) %}
-        {% do dbt_cdc._raise_export_is_own(place.name) if place.kind == 'export'
-            and place.schema | lower == dbt_cdc._state_relation('lsn_time_mapping').schema | lower %}
+        {% set own = dbt_cdc._state_relation('lsn_time_mapping') %}
+        {% do dbt_cdc._raise_export_is_own(place.name)
+            if place.kind == 'export' and place.schema | lower == own.schema | lower
+            and dbt_cdc._is_one_catalog(own.database, place.relation.database) %}
         {% do place.update(has_beginning=place.kind != 'export') %}
         {% do place.update(tables=dbt_cdc._exported_tables(place) if place.kind == 'export'
             else dbt_cdc._landed_tables(place)) %}

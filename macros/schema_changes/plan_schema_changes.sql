@@ -66,6 +66,11 @@
         {% do effect.update(problem=dbt_cdc._refused_change(instance, plan, change)) %}
     {% endif %}
     {% if change.operation == 'TRUNCATE' or effect.problem or not change.columns %}
+        {#- of what lists no columns the text tells -#}
+        {% for name in plan.columns if not (effect.problem or change.columns)
+            and dbt_cdc._alters_column(change.ddl_command, name) %}
+            {% do effect.update(is_update=true) %}
+        {% endfor %}
         {% do return(effect) %}
     {% endif %}
     {% set types = {} %}

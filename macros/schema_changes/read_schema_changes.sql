@@ -6,14 +6,14 @@
     {% if changes %}
         {% set records = {} %}
         {% for row in dbt_cdc._fetch(
-            'select lsn, ddl_command, after_image from ' ~ log
+            'select lsn, source_schema, source_name, ddl_command, after_image from ' ~ log
             ~ " where operation in ('DDL', 'TRUNCATE') and lsn in ('"
             ~ changes | map(attribute='lsn') | join("', '") ~ "')"
         ) %}
-            {% do records.update({row.lsn: row}) %}
+            {% do records.update({(row.lsn, row.source_schema, row.source_name): row}) %}
         {% endfor %}
         {% for change in changes | sort(attribute='commit_lsn,lsn') %}
-            {% set record = records.get(change.lsn, {}) %}
+            {% set record = records.get((change.lsn, change.source_schema, change.source_name), {}) %}
             {% set columns = dbt_cdc._columns_of_record(change, record.get('after_image')) %}
             {% set drops = record and record.after_image is none
                 and modules.re.search('(?i)\\bdrop\\s+table\\b', record.ddl_command or 'drop table') %}

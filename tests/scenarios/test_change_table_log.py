@@ -53,7 +53,9 @@ class Exported:
         }
         models = {
             "shop_log.sql": log_model(tables, **more),
-            "sources.yml": sources([*tables.values(), "lsn_time_mapping", "change_tables"]),
+            "sources.yml": sources(
+                [*tables.values(), "lsn_time_mapping", "change_tables", "ddl_history"]
+            ),
             "instances.yml": instance_yaml(instances, lob_before_image="when_changed"),
         }
         for instance in instances:
@@ -159,7 +161,13 @@ TIMES = (
 
 @pytest.fixture(scope="module")
 def notes(make_project: Callable[..., Project]) -> Exported:
-    return Exported(make_project, [NOTES], change_tables="source('cdc', 'change_tables')")
+    more = {name: f"source('cdc', '{name}')" for name in ("change_tables", "ddl_history")}
+    notes = Exported(make_project, [NOTES], **more)
+    notes.sql(
+        "create table {schema}_cdc.ddl_history (object_id int, ddl_command string, ddl_lsn string, "
+        "ddl_time timestamp) using delta"
+    )
+    return notes
 
 
 def begin(notes: Exported) -> None:
@@ -168,7 +176,7 @@ def begin(notes: Exported) -> None:
     notes.sql(f"create or replace table {{schema}}_cdc.lsn_time_mapping ({TIMES}) using delta")
     notes.sql(
         "create or replace table {schema}_cdc.change_tables using delta as "
-        f"select 'dbo_Notes' as capture_instance, '{lsn(1)}' as start_lsn"
+        f"select 'dbo_Notes' as capture_instance, '{lsn(1)}' as start_lsn, 7 as object_id"
     )
 
 
@@ -494,3 +502,51 @@ def test_a_view_would_lose_what_comes_late(notes: Exported) -> None:
     notes.project.write("models/seen_log.sql", model)
     result = notes.run("--select", "seen_log")
     assert "seen_log is materialized as view" in result.output
+
+
+@pytest.mark.more
+def test_the_statements_of_the_source(notes: Exported) -> None:
+    """Between commits and at one, two at one LSN; those of other instances are not the log's."""
+    begin(notes)
+    statements = [
+        (15, 7, "alter table dbo.notes add a int"),
+        (16, 8, "alter table dbo.other add a int"),
+        (17, 7, "alter table dbo.notes add b int"),
+        (17, 7, "alter table dbo.notes drop column b"),
+        (20, 7, "alter table dbo.notes alter column n bigint"),
+        (30, 7, "alter table dbo.notes add c int"),
+    ]
+
+    def alter(number: int, object_id: int, command: str) -> None:
+        time = "timestamp'2026-03-01 12:00:00'"
+        notes.sql(
+            "insert into {schema}_cdc.ddl_history values "
+            f"({object_id}, '{command}', '{lsn(number)}', {time})"
+        )
+
+    for statement in [*statements, statements[0]]:  # an export may hold a row twice
+        alter(*statement)
+    change(notes, 20, 11, 2, 1, "a")
+    commit(notes, 20, minute=1)
+    shown = "select * from {schema}.ddl_history order by ddl_lsn, ddl_command"
+    expected = [
+        (15, "alter table dbo.notes add a int", False),
+        (17, "alter table dbo.notes add b int; alter table dbo.notes drop column b", False),
+        (20, "alter table dbo.notes alter column n bigint", True),
+        (30, "alter table dbo.notes add c int", False),
+    ]
+    for known in (expected[:-1], expected):
+        result = notes.run()
+        assert result.success, result.output
+        found = [
+            (int(row.ddl_lsn, 16), row.ddl_command, bool(row.required_column_update))
+            for row in notes.sql(shown)
+        ]
+        assert found == known
+        change(notes, 40, 31, 2, 2, "b")
+        commit(notes, 40, minute=2)
+    assert len(notes.changes(NOTES)) == 2
+    notes.project.ok("test", "--select", "shop_log")
+    alter(35, 7, "alter table dbo.notes add d int")
+    assert "1 statements of " in (output := notes.run().output), output
+    assert "landed when the log had later commits, and are not in it, the first at" in output

@@ -307,6 +307,7 @@ def test_an_export_of_change_tables(first: First, capsys: pytest.CaptureFixture[
         "not_one_CT (id int)",
         "change_tables (object_id int, capture_instance string)",
         "index_columns (object_id int, column_name string, index_ordinal tinyint)",
+        "ddl_history (object_id int, ddl_command string, ddl_lsn binary, ddl_time timestamp)",
     ):
         first.project.sql(f"create table {{schema}}_cdc.{table} using delta")
     first.project.sql("insert into {schema}_cdc.change_tables values (7, 'dbo_order_lines')")
@@ -339,6 +340,7 @@ def test_an_export_of_change_tables(first: First, capsys: pytest.CaptureFixture[
     source('landed', "lsn_time_mapping"),
     time_zone='UTC',
     change_tables=source('landed', "change_tables"),
+    ddl_history=source('landed', "ddl_history"),
 ) }}
 """
     )
