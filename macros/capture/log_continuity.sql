@@ -49,6 +49,7 @@
         select lsn, named_struct('lsn', lsn, 'tran_id', tran_id, 'record_time', record_time)
         from {{ log }}
         where {{ is_commit }}
+            and record_time <= {{ dbt_cdc._end_of_today() }}
             {%- for time in [state.intervals.values() | map(attribute='high_time') | select | max] if time %}
             and record_time > {{ dbt_cdc._time_literal(time) }}
             {%- endfor %}

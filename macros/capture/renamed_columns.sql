@@ -1,7 +1,7 @@
 {#- Columns that the source has renamed, in a log without DDL. -#}
 
-{#- Stops where images have a column that nobody captures, for the first time, and from there on lack one that an
-    instance captures and the image before had: the source has renamed it. Where there are none before, the instance
+{#- Stops where images have a column for the first time that an instance does not capture, and from there on lack one
+    that it captures and the image before had: the source has renamed it. Where there are none before, the instance
     was made when it had nothing to compare its names with. -#}
 {% macro _check_names_of_window(window) %}
     {% if var('cdc_report_new_columns', true) and dbt_cdc._capture_instances() and window.touched_tables %}
@@ -16,7 +16,7 @@
             {% set since_last = {} if first_of_table | length == 1
                 else dbt_cdc._logged_since(instance, window, first_of_table[-1].first_lsn) %}
             {% if not since_last.get('names') or since_last.missing %}
-                {% for new in first_of_table %}
+                {% for new in first_of_table if new.column_name not in instance.columns | map(attribute='name') %}
                     {% do dbt_cdc._check_names_since(instance, window, new) if not instance.registered.end_lsn %}
                 {% endfor %}
             {% endif %}
@@ -53,16 +53,23 @@
     ), 1, is_latest=true).get(instance.name) if missing %}
     {% set missing = missing | select('in', before) | list if before else missing %}
     {% set others = [] %}
+    {% set new_names = (names or []) | reject('in', instance.columns | map(attribute='name') | list) | list %}
+    {#- one that is published already may be there for something else -#}
     {% for other in dbt_cdc._instances_of([dbt_cdc._source_of(instance)])
-        if other.name | lower not in window.published and not dbt_cdc._unlogged(other, names or []) %}
+        if other.name != instance.name and not (other.get('registered') or {}).get('end_lsn')
+        and not dbt_cdc._unlogged(other, names or [])
+        and (other.name | lower not in window.published
+            or other.columns | map(attribute='name') | select('in', new_names) | list) %}
         {% do others.append(other) %}
     {% endfor %}
-    {% if missing and others and instance.name | lower in window.published %}
+    {% if missing and others and others | rejectattr('registered') | list %}
+        {#- which the scan alone enters -#}
+        {% do dbt_cdc._raise_unlogged(instance, missing, names, 'dbt run enters '
+            ~ others | map(attribute='name') | join(', ') ~ ', which goes on from there') %}
+    {% elif missing and others and instance.name | lower in window.published %}
         {% set end_lsn = dbt_cdc._first_commit_with(new, window) %}
         {% if end_lsn %}
-            {% for other in others if other.capture_from != 'log_start' %}
-                {% do dbt_cdc._begin_at(other, end_lsn) %}
-            {% endfor %}
+            {% do dbt_cdc._begin_at(others, end_lsn, window) %}
             {% do dbt_cdc._update_metadata('change_tables', instance, {'end_lsn': dbt_cdc._literal(end_lsn)}) %}
             {% do instance.registered.update(end_lsn=end_lsn) %}
             {% do dbt_cdc._log_line(
@@ -71,25 +78,29 @@
                 ~ ' goes on') %}
         {% else %}
             {#- of transactions that have not ended: a later window has their commits -#}
+            {% do dbt_cdc._begin_at(others, dbt_cdc.increment_lsn(window.to_lsn), window) %}
             {% do dbt_cdc._invocation_cache().setdefault('undecided', []).append(instance.table) %}
         {% endif %}
         {% do return(none) %}
     {% endif %}
     {% do dbt_cdc._raise_unlogged(
         instance, missing, names, 'make a second instance with the names that the source has now (dbt run-operation '
-        ~ 'enable_table), or take this one out (disable_table) and capture the table anew'
+        ~ 'enable_table); or take this one out (disable_table), dbt run, and capture the table anew'
     ) if missing %}
 {% endmacro %}
 
 
-{#- What comes before is of the old name: the other instance has it. -#}
-{% macro _begin_at(instance, lsn) %}
+{#- What comes before is of the old name: another instance has it. One that is published has begun. -#}
+{% macro _begin_at(instances, lsn, window) %}
     {% set lost_lsn = dbt_cdc.decrement_lsn(lsn) %}
-    {% do dbt_cdc._update_metadata('change_tables', instance, {
-        'start_lsn': "greatest(start_lsn, '" ~ lsn ~ "')", 'lost_lsn': "greatest(lost_lsn, '" ~ lost_lsn ~ "')"}) %}
-    {% do instance.registered.update(
-        start_lsn=[instance.registered.start_lsn, lsn] | max,
-        lost_lsn=[instance.registered.lost_lsn or '', lost_lsn] | max) %}
+    {% for instance in instances
+        if instance.capture_from != 'log_start' and instance.name | lower not in window.published %}
+        {% do dbt_cdc._update_metadata('change_tables', instance, {
+            'start_lsn': "greatest(start_lsn, '" ~ lsn ~ "')", 'lost_lsn': "greatest(lost_lsn, '" ~ lost_lsn ~ "')"}) %}
+        {% do instance.registered.update(
+            start_lsn=[instance.registered.start_lsn, lsn] | max,
+            lost_lsn=[instance.registered.lost_lsn or '', lost_lsn] | max) %}
+    {% endfor %}
 {% endmacro %}
 
 

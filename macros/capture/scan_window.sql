@@ -14,8 +14,12 @@
         {% endif %}
         {% if window.to_lsn %}
             {% do dbt_cdc._plan_instances(window, enters_new=not dbt_cdc._is_building()) %}
-            {#- the run that opened it may have stopped there -#}
-            {% do dbt_cdc._check_logged_names(window) if dbt_cdc._is_building() %}
+            {% if dbt_cdc._is_building() %}
+                {#- the run that opened it may have stopped there -#}
+                {% do dbt_cdc._check_reaches_floor(window) %}
+                {% do dbt_cdc._check_logged_names(
+                    dict(window, touched_tables=dbt_cdc._touched_by_command(window))) %}
+            {% endif %}
             {% do window.update(versions=dbt_cdc._window_versions(window)) %}
             {% do dbt_cdc._enter_phase(3) %}
         {% endif %}
@@ -29,6 +33,19 @@
 {% macro _check_logged_names(window) %}
     {% do dbt_cdc._check_spelling(window) %}
     {% do dbt_cdc._check_names_of_window(window) %}
+{% endmacro %}
+
+
+{#- The touched tables that the command captures: it may be the task of one of many models. -#}
+{% macro _touched_by_command(window) %}
+    {% set models, tables = [], [] %}
+    {% for id in selected_resources if id in graph.nodes %}
+        {% do models.append(graph.nodes[id].name) %}
+    {% endfor %}
+    {% for instance in dbt_cdc._capture_instances().values() if instance.model in models %}
+        {% do tables.append(dbt_cdc._source_of(instance)) %}
+    {% endfor %}
+    {% do return(window.touched_tables | select('in', tables) | list) %}
 {% endmacro %}
 
 

@@ -30,9 +30,9 @@
 
 
 {#- The same for touched tables without rows: the log may have had no record of them when they were entered. -#}
-{% macro _check_tracked_names_of_window(window) %}
+{% macro _check_tracked_names_of_window(window, tables) %}
     {% set touched = [] %}
-    {% for tracked in dbt_cdc._tracked_tables().values()
+    {% for tracked in tables
         if tracked.tracks_columns and load_cached_relation(tracked.relation) is not none
         and dbt_cdc._is_touched(tracked, window) %}
         {% do touched.append(tracked) %}

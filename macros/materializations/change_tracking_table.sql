@@ -21,6 +21,8 @@
     {% if is_capturing and tracked.name in window.versions.tables
         and dbt_cdc._is_touched(tracked, window) %}
         {% do dbt_cdc._check_key_types(tracked, this) if existing is not none %}
+        {% do dbt_cdc._check_tracked_names_of_window(window, [dbt_cdc._tracked_tables()[tracked.name]])
+            if not window.is_checked %}
         {% set encoded = dbt_cdc._with_encodings(tracked, window) %}
         {% set is_later = 'sys_change_version > ' ~ window.versions.base %}
         {% set appended = dbt_cdc._append_once(

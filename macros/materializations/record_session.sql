@@ -2,18 +2,26 @@
 {% macro _record_session(results) %}
     {#- before the first scan has begun there is no table of sessions -#}
     {% if dbt_cdc._has_captured(results) and dbt_cdc._has_state('scan_sessions') %}
-        {% set session = dbt_cdc._session(dbt_cdc._scan_errors(results)) %}
-        {% set rows = [] %}
-        {% for name, row_count in session.captured_rows.items() %}
-            {% do rows.append({'capture_instance': name, 'row_count': row_count}) %}
-        {% endfor %}
-        {% do dbt_cdc._insert_state('scan_sessions', [dict(
-            session, invocation_id=invocation_id, start_time=run_started_at.strftime('%Y-%m-%d %H:%M:%S.%f'),
-            end_time='now', error_count=session.errors | length, captured_rows=rows,
-            command_count=session.captured_rows.values() | sum)]) %}
-        {% do dbt_cdc._record_errors(session.errors) %}
-        {% do log('cdc session: ' ~ tojson(session)) %}
+        {% set errors = dbt_cdc._scan_errors(results) %}
+        {#- a part without the scan that had no window to capture tells nothing of the log -#}
+        {% set has_scanned = results | map(attribute='node.config.materialized') | select('eq', 'scan') | list %}
+        {% do dbt_cdc._enter_session(dbt_cdc._session(errors))
+            if errors or has_scanned or dbt_cdc._invocation_cache().get('window', {}).to_lsn %}
     {% endif %}
+{% endmacro %}
+
+
+{% macro _enter_session(session) %}
+    {% set rows = [] %}
+    {% for name, row_count in session.captured_rows.items() %}
+        {% do rows.append({'capture_instance': name, 'row_count': row_count}) %}
+    {% endfor %}
+    {% do dbt_cdc._insert_state('scan_sessions', [dict(
+        session, invocation_id=invocation_id, start_time=run_started_at.strftime('%Y-%m-%d %H:%M:%S.%f'),
+        end_time='now', error_count=session.errors | length, captured_rows=rows,
+        command_count=session.captured_rows.values() | sum)]) %}
+    {% do dbt_cdc._record_errors(session.errors) %}
+    {% do log('cdc session: ' ~ tojson(session)) %}
 {% endmacro %}
 
 

@@ -34,14 +34,16 @@
 {% endmacro %}
 
 
-{#- Asked once a command: by the scan, which looks for columns that are missing beside new ones, or by the hook. -#}
+{#- Asked once a command for the same tables: by the scan, which looks for columns that are missing beside new ones, or
+    by the hook. -#}
 {% macro _new_columns(window) %}
-    {% set cache = dbt_cdc._invocation_cache() %}
-    {% if 'new_columns' not in cache %}
-        {% do cache.update(new_columns=dbt_cdc._with_first_lsns(
-            dbt_cdc._fetch(dbt_cdc._new_columns_sql(window)), window)) %}
+    {% set asked = dbt_cdc._invocation_cache().setdefault('new_columns', {}) %}
+    {% set tables = tojson(window.touched_tables) %}
+    {% if tables not in asked %}
+        {% do asked.update({tables: dbt_cdc._with_first_lsns(
+            dbt_cdc._fetch(dbt_cdc._new_columns_sql(window)), window)}) %}
     {% endif %}
-    {% do return(cache.new_columns) %}
+    {% do return(asked[tables]) %}
 {% endmacro %}
 
 
@@ -106,24 +108,26 @@
 {%- endmacro %}
 
 
-{#- The columns that the instances of a table capture, by (schema, name), without tables of which a DDL record tells
-    the columns. Beside others, one that is new does not count: it may be there for what they lack; nor does one that
-    has ended. -#}
+{#- The columns that a table's instance captures, by (schema, name), without tables of which a DDL record tells the
+    columns. Of two the older one counts: the other may be there for what it lacks; one that has ended does not. -#}
 {% macro _captured_names(window) %}
-    {% set captured, told, old = {}, [], [] %}
-    {% set going_on = [] %}
+    {% set captured, told, going_on = {}, [], {} %}
     {% for instance in dbt_cdc._instances_of(window.touched_tables)
         if not (instance.get('registered') or {}).get('end_lsn') %}
-        {% do going_on.append(instance) %}
-        {% do old.append(instance.table) if instance.name | lower in window.published %}
+        {% set key = (instance.name | lower not in window.published,
+            (instance.get('registered') or {}).get('start_lsn') or '0xG') %}
+        {% do going_on.setdefault(instance.table, []).append((key, instance.name, instance)) %}
     {% endfor %}
-    {% for instance in going_on if instance.table not in old or instance.name | lower in window.published %}
-        {% set table = (instance.source_schema, instance.source_name) %}
-        {% do captured.setdefault(table, []).extend(instance.columns | map(attribute='name')) %}
-        {% set planned = dbt_cdc._invocation_cache().get('plans', {}).get(instance.name | lower, {}) %}
-        {% do told.append(table)
-            if ((instance.registered or {}).get('columns', []) + planned.get('columns', {}).values() | list)
-            | selectattr('source_type') | list %}
+    {% for instances in going_on.values() %}
+        {% set older = (instances | sort)[0][2] %}
+        {% set table = (older.source_schema, older.source_name) %}
+        {% do captured.update({table: older.columns | map(attribute='name') | list}) %}
+        {% for _, _, instance in instances %}
+            {% set planned = dbt_cdc._invocation_cache().get('plans', {}).get(instance.name | lower, {}) %}
+            {% do told.append(table)
+                if ((instance.registered or {}).get('columns', []) + planned.get('columns', {}).values() | list)
+                | selectattr('source_type') | list %}
+        {% endfor %}
     {% endfor %}
     {% for table in told %}
         {% do captured.pop(table, none) %}

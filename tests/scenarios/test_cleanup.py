@@ -306,6 +306,8 @@ def test_a_commit_whose_time_is_still_to_come(story: tuple[Capture, Writer]) -> 
         capture, "cleanup"
     )
     assert set(low_ends(capture).values()) == {int_to_lsn(30)}
+    capture.land(writer.commits([START + timedelta(hours=10, minutes=5)]))
+    capture.run()
 
 
 @pytest.mark.more

@@ -220,6 +220,26 @@ def test_a_rename_that_is_first_seen_in_an_open_transaction(
 
 
 @pytest.mark.more
+def test_a_rename_in_a_transaction_that_stays_open(make_project: Callable[..., Project]) -> None:
+    """Until its commit both instances are published: the older one ends there all the same."""
+    target = Capture(make_project, [ONE], vars={"cdc_report_new_columns": True})
+    target.land(change(1, None, {"id": 1, "qty": 1}))
+    target.run()
+    target.project.write("models/instances.yml", instance_yaml([ONE, TWO]))
+    target.project.write("models/docs_v2_ct.sql", "{{ dbt_cdc.change_table() }}")
+    opened, committed = change(3, None, {"id": 3, "quantity": 3})
+    other = LogRecord(int_to_lsn(32), "other", "COMMIT", None)
+    target.land([*change(2, None, {"id": 2, "qty": 2}), opened, other])
+    target.run()
+    target.land([replace(committed, lsn=int_to_lsn(40))])
+    assert "dbo_docs ends before that commit, and docs_v2 goes on" in target.run().output
+    rows = target.sql("select id, qty from {schema}.dbo_docs_ct order by id")
+    assert [tuple(row) for row in rows] == [(1, 1), (2, 2)]
+    rows = target.sql("select id, quantity from {schema}.docs_v2_ct order by id")
+    assert [tuple(row) for row in rows] == [(3, 3)]
+
+
+@pytest.mark.more
 def test_a_column_that_is_renamed(make_project: Callable[..., Project]) -> None:
     """In a log without DDL: an error, until a second instance captures the new name. A column that
     was dropped before, and one that comes beside all others, stop nothing."""
@@ -245,6 +265,8 @@ def test_a_column_that_is_renamed(make_project: Callable[..., Project]) -> None:
     assert "CDC 22930: capture instance 'dbo_docs'" in rest.messages["dbo_docs_ct"].message
     target.project.write("models/instances.yml", instance_yaml([old, new]))
     target.project.write("models/docs_v2_ct.sql", "{{ dbt_cdc.change_table() }}")
+    rest = target.project.dbt("run", "--select", "dbo_docs_ct")
+    assert "dbt run enters docs_v2, which goes on from there" in rest.output
     target.project.write(
         "models/docs.sql",
         "{{ config(materialized='replica') }} select * from {{ dbt_cdc.new_changes('dbo_docs') }}",

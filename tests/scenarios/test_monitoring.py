@@ -415,3 +415,15 @@ def test_one_long_task_says_that_it_runs(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     said = re.findall(r"^\d\d:\d\d:\d\d  (cdc: at work: .*)$", done.stderr, re.M)
     assert "cdc: at work: tasks running: 1" in said
+
+
+@pytest.mark.more
+def test_a_part_without_the_scan_does_not_hide_what_failed(story: Capture) -> None:
+    text = (story.project.folder / "models" / "raw_log.sql").read_text(encoding="utf-8")
+    story.project.write("models/raw_log.sql", "select * from {{ target.schema }}.not_there")
+    assert not story.project.dbt("run").success
+    story.project.write("models/raw_log.sql", text)
+    story.run("--select", "dbo_items_ct", "lsn_time_mapping")
+    assert not story.project.dbt("test", "--select", "test_name:last_scan_succeeded").success
+    story.run()
+    story.project.ok("test", "--select", "test_name:last_scan_succeeded")
