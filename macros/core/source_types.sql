@@ -59,7 +59,7 @@
 
 
 {#- Whether every value of `other` is one of `data_type`, kept in the same way: so a column need not be
-    altered. -#}
+    altered. A char(n) keeps no blanks at the end. -#}
 {% macro _holds_type(data_type, other) %}
     {% set family = dbt_cdc._type_family(data_type) %}
     {% set other_family = dbt_cdc._type_family(other) %}
@@ -73,7 +73,8 @@
     {% elif family in ['string', 'text'] and other_family in ['string', 'text'] %}
         {% set room = dbt_cdc._type_size(data_type) %}
         {% set needed = dbt_cdc._type_size(other) %}
-        {% do return(family == 'string' or (other_family == 'text' and room >= needed)) %}
+        {% do return(family == 'string' or (other_family == 'text' and room >= needed
+            and (not dbt_cdc._is_char(data_type) or dbt_cdc._is_char(other)))) %}
     {% elif family == 'float' and other_family == 'float' %}
         {% do return(data_type == other or data_type == 'double' or other in ['float', 'real']) %}
     {% endif %}

@@ -26,6 +26,8 @@ PLANS = [
     ("bigint", "bigint", "decimal(20,0)", None, "decimal(20,0)", True, None),
     ("bigint", "bigint", "decimal(19,0)", None, "bigint", True, None),
     ("char(5)", "char(5)", "varchar(9)", None, "varchar(9)", True, None),
+    ("char(5)", "char(5)", "varchar(5)", None, "varchar(5)", True, None),
+    ("char(5)", "char(5)", "varchar(3)", None, "char(5)", True, None),
     ("char(5)", "nchar(5)", "nchar(9)", None, "char(5)", True, None),
     ("varchar(5)", "varchar(5)", "char(9)", None, "varchar(5)", True, None),
     ("int", None, "int", None, "int", False, None),
@@ -130,6 +132,13 @@ def test_what_each_change_means(shop: Shop) -> None:
         problem = plan["problem"] and plan["problem"]["number"]
         kind = None if problem else plan["columns"]["c"]["type"]
         assert (kind, plan["history"][0]["is_update"], problem) == case[4:], case
+
+
+def test_a_char_column_is_outgrown(shop: Shop) -> None:
+    """A varchar keeps blanks at the end, a char does not."""
+    plan = {"columns": {"c": {"type": "char(5)", "source_type": "varchar(3)"},
+                        "d": {"type": "char(5)", "source_type": "nchar(3)"}}}  # fmt: skip
+    assert shop.values(("_outgrown_columns", plan)) == [{"c": "varchar(3)"}]
 
 
 def test_renamed_columns(shop: Shop) -> None:

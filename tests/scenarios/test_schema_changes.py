@@ -971,6 +971,8 @@ CHANGED = [
     ("varchar(5)", "text", "varchar(5)", "string"),
     ("varchar(5)", "char(9)", "varchar(5)", "varchar(5)"),
     ("char(5)", "varchar(9)", "char(5)", "varchar(9)"),
+    ("char(5)", "varchar(5)", "char(5)", "varchar(5)"),
+    ("char(5)", "varchar(3)", "char(5)", "char(5)"),
     ("char(5)", "text", "char(5)", "string"),
     ("char(5)", "char(9)", "char(5)", "char(5)"),
     ("date", "timestamp_ntz", "date", "timestamp_ntz"),
