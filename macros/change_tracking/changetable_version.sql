@@ -54,18 +54,37 @@
 {% endmacro %}
 
 
-{#- A value as the type of the key column; one that does not fit it stops the query. -#}
+{#- A value as the type of the key column; one that does not fit it stops the query, and so does one that a cast
+    would round or cut. -#}
 {% macro _key_literal_of(column, value, tracked) -%}
-    {%- set data_type = dbt_cdc._expression_type(column.data_type) -%}
+    {%- set data_type = dbt_cdc._expression_type(column.data_type | lower | trim) -%}
+    {%- set text = value | string | trim -%}
+    {%- set problem = "changetable_version: '" ~ value ~ "' is no value for key column " ~ column.name ~ ' of table '
+        ~ tracked.table -%}
+    {%- set advice = 'give one that fits its type, ' ~ data_type
+        ~ (': base64, as in images, or 0x and hexadecimal digits' if data_type == 'binary') -%}
     {%- if value is none -%} cast(null as {{ data_type }})
+    {%- elif not modules.re.fullmatch(dbt_cdc._key_value_pattern(data_type), text) -%}
+        {%- do dbt_cdc.raise_cdc_error(313, problem, advice) -%}
+    {%- elif data_type == 'binary' and text[:2] in ['0x', '0X'] -%} X'{{ text[2:] }}'
     {%- else -%} coalesce(
-        try_cast({{ dbt_cdc._literal(value) }} as {{ data_type }}),
-        cast(raise_error({{ dbt_cdc._literal(dbt_cdc._error_text(
-            313, "changetable_version: '" ~ value ~ "' is no value for key column " ~ column.name ~ ' of table '
-            ~ tracked.table, 'give one that fits its type, ' ~ data_type)) }}) as {{ data_type }})
+        {{ dbt_cdc._plain_value(column, dbt_cdc._literal(text)) if data_type in ['binary', 'timestamp_ntz']
+            else 'try_cast(' ~ dbt_cdc._literal(value) ~ ' as ' ~ data_type ~ ')' }},
+        cast(raise_error({{ dbt_cdc._literal(dbt_cdc._error_text(313, problem, advice)) }}) as {{ data_type }})
     )
     {%- endif -%}
 {%- endmacro %}
+
+
+{#- How a value of a type is written that it holds exactly; a timestamp keeps microseconds, as in change tables. -#}
+{% macro _key_value_pattern(data_type) %}
+    {% do return({
+        'decimal': '[-+]?[0-9]*([.][0-9]{0,' ~ dbt_cdc._type_size(data_type, 1) ~ '}0*)?',
+        'date': '[-+]?[0-9]{4,}-[0-9]+-[0-9]+([T ][0:.]+Z?)?',
+        'timestamp': '[-+]?[0-9]{4,}-[0-9]+-[0-9].*',
+        'binary': '0[xX]([0-9a-fA-F]{2})*|([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}(==|[A-Za-z0-9+/]=))?',
+    }.get(dbt_cdc._type_family(data_type), '(?s).*')) %}
+{% endmacro %}
 
 
 {#- `values` are SQL, in the key's order. -#}

@@ -143,6 +143,43 @@ def test_the_files_of_a_tracked_table(shop: Shop) -> None:
         assert line in shown.splitlines()
 
 
+FITTING: list[tuple[str, Any, str]] = [
+    # type of a key column, a value, its SQL
+    ("binary", "AQI=", "try_to_binary('AQI=', 'base64')"),
+    ("BINARY", "0x0102", "X'0102'"),
+    ("decimal(10,2)", "1.500", "try_cast('1.500' as decimal(10,2))"),
+    ("decimal(10,2)", 7, "try_cast('7' as decimal(10,2))"),
+    ("date", "2024-05-01 00:00", "try_cast('2024-05-01 00:00' as date)"),
+    ("timestamp", "2024-05-01", "try_cast('2024-05-01' as timestamp)"),
+    ("timestamp_ntz", "2024-05-01T22:00:00+02:00",
+     "cast(try_cast('2024-05-01T22:00:00+02:00' as timestamp) as timestamp_ntz)"),
+    ("varchar(9)", " a ", "try_cast(' a ' as string)"),
+]  # fmt: skip
+UNFIT = [
+    ("binary", "AQI"), ("binary", "0x012"), ("decimal(10,2)", "1.005"), ("decimal(10,2)", "1e2"),
+    ("date", "2024-05-01 22:00"), ("date", "2024"), ("timestamp", "22:00"),
+]  # fmt: skip
+
+
+def key_value(data_type: str, value: Any) -> tuple[Any, ...]:
+    """The call for the SQL of a value of a key column."""
+    return "_key_literal_of", {"name": "k", "data_type": data_type}, value, {"table": "dbo.t"}
+
+
+def test_values_of_a_key(shop: Shop) -> None:
+    found = shop.values(*(key_value(data_type, value) for data_type, value, _ in FITTING))
+    for (data_type, value, sql), text in zip(FITTING, found, strict=True):
+        assert sql in text, (data_type, value)
+
+
+@pytest.mark.parametrize(("data_type", "value"), UNFIT)
+def test_a_value_that_a_key_does_not_hold(shop: Shop, data_type: str, value: str) -> None:
+    """A cast would make another key of it, of which nothing is known."""
+    said = shop.refusal("ask", calls=[key_value(data_type, value)])
+    assert f"CDC 313: changetable_version: '{value}' is no value for key column k of table" in said
+    assert f"give one that fits its type, {data_type}" in said
+
+
 def test_one_table_by_two_models(shop: Shop) -> None:
     """Models of the same name in two schemas."""
     again = tracked("again", {"source_name": "Items", "primary_key": ["id"]}, {})

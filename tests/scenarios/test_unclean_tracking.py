@@ -38,6 +38,22 @@ def test_the_version_of_a_char_key(make_project: Callable[..., Project]) -> None
     assert [row[0] for row in tracking.sql("select * from {schema}.asked")] == [2]
 
 
+@pytest.mark.more
+def test_the_version_of_a_binary_key(make_project: Callable[..., Project]) -> None:
+    """It is found by the text that images have, and by hexadecimal digits."""
+    columns = (("raw", "binary"), ("price", "decimal(9,2)"))
+    blobs = TrackedTable("dbo", "blobs", columns, ("raw", "price"), False)
+    asked = " union all ".join(
+        f"select sys_change_version from {{{{ dbt_cdc.changetable_version('dbo.blobs', {key}) }}}}"
+        for key in (["AQI=", "1.50"], ["0x0102", 1.5], ["AQM=", "1.5"])
+    )
+    tracking, writer = Tracking(make_project, [blobs], models={"asked.sql": asked}), Writer()
+    tracking.land(writer.insert("blobs", raw="AQI=", price="1.50"))
+    tracking.run()
+    found = [row[0] for row in tracking.sql("select * from {schema}.asked")]
+    assert sorted(found, key=str) == [1, 1, None]
+
+
 def test_the_type_of_a_key_is_edited(make_project: Callable[..., Project]) -> None:
     """It is refused where its table would store the values as another one."""
     columns = (("price", "decimal(9,2)"), ("day", "date"), ("id", "int"))
