@@ -8,9 +8,10 @@
     {%- if execute -%}
     {%- set tracked = dbt_cdc._find_tracked_table(table) -%}
     {%- set since = dbt_cdc._version_literal(last_sync_version, 'changetable_changes: last_sync_version') -%}
+    {%- set may_be_stale = dbt_cdc._as_boolean('changetable_changes: allow_stale', allow_stale) -%}
     (
         {{ dbt_cdc._indent(dbt_cdc._changes_sql(
-            dbt_cdc._as_published(tracked), since, 'true' if allow_stale else 'false'), 8) }}
+            dbt_cdc._as_published(tracked), since, may_be_stale | lower), 8) }}
     )
     {%- else -%}
     {%- do dbt_cdc._depend_on_tracked_table(table) -%}

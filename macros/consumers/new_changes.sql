@@ -20,7 +20,8 @@
         {%- set of_history = window.kind == 'all' and config.get('materialized') == 'history' -%}
         {%- do window.update(
             more=['__$command_id'] if of_history else [],
-            with_commit_time=of_history if with_commit_time is none else with_commit_time
+            with_commit_time=of_history if with_commit_time is none
+                else dbt_cdc._as_boolean('new_changes: with_commit_time', with_commit_time)
         ) -%}
         {%- set text = dbt_cdc._indent(dbt_cdc._new_changes_sql(window), 4) -%}
         {%- do dbt_cdc._consumer().texts.append(text) %}

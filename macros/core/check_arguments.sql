@@ -12,6 +12,17 @@
 {% endmacro %}
 
 
+{#- A switch, also where it comes as text, as each of env_var does. While dbt parses, none stops the project. -#}
+{% macro _as_boolean(name, value) %}
+    {% set meanings = {'true': true, '1': true, 'false': false, '0': false} %}
+    {% set text = value | string | lower | trim %}
+    {% if execute and text not in meanings %}
+        {% do dbt_cdc.raise_cdc_error(22963, name ~ " is '" ~ value ~ "'", 'give true or false') %}
+    {% endif %}
+    {% do return(meanings.get(text, false)) %}
+{% endmacro %}
+
+
 {#- `element` is what was given, as an element of the list that it ought to be. -#}
 {% macro _check_is_list(variable, given, element) %}
     {% if given is string or given is mapping or given is not sequence %}

@@ -4,6 +4,8 @@
     retention=none, threshold=none, dry_run=false
 ) %}
     {% if execute %}
+        {% set start_job = dbt_cdc._as_boolean('start_job', start_job) %}
+        {% set dry_run = dbt_cdc._as_boolean('dry_run', dry_run) %}
         {% set given = dict(
             maxtrans=maxtrans, maxscans=maxscans, continuous=continuous,
             pollinginterval=pollinginterval, retention=retention, threshold=threshold) %}

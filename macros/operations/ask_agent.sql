@@ -1,6 +1,7 @@
 {#- The request of one that is silent is written down, too: it may be in a long scan. -#}
 {% macro _ask_agent(job_type, request, dry_run) %}
     {% if execute %}
+        {% set dry_run = dbt_cdc._as_boolean('dry_run', dry_run) %}
         {% do dbt_cdc._find_job(job_type, dbt_cdc._checked_jobs(job_type, {})) %}
         {% set agent = dbt_cdc._agent_heard_of() %}
         {% do dbt_cdc._request_of_job(job_type, request) if agent and not dry_run %}

@@ -4,6 +4,7 @@
     retention=none, threshold=none, dry_run=false
 ) %}
     {% if execute %}
+        {% set dry_run = dbt_cdc._as_boolean('dry_run', dry_run) %}
         {% set given = dict(
             maxtrans=maxtrans, maxscans=maxscans, continuous=continuous,
             pollinginterval=pollinginterval, retention=retention, threshold=threshold) %}

@@ -4,6 +4,9 @@
     it, only where auto cleanup is on. -#}
 {% macro change_tracking_cleanup(dry_run=false, auto=false, compact=true, threshold=none) %}
     {% if execute %}
+        {% set dry_run = dbt_cdc._as_boolean('dry_run', dry_run) %}
+        {% set auto = dbt_cdc._as_boolean('auto', auto) %}
+        {% set compact = dbt_cdc._as_boolean('compact', compact) %}
         {% do dbt_cdc._check_threshold(threshold) %}
         {% do dbt_cdc._ensure_state_tables('tracking') if dbt_cdc._has_state('syscommittab') %}
         {% set settings = dbt_cdc._tracking_settings() %}

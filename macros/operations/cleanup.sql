@@ -4,6 +4,8 @@
     goes. -#}
 {% macro cleanup(dry_run=false, compact=true, vacuum_hours=none) %}
     {% if execute %}
+        {% set dry_run = dbt_cdc._as_boolean('dry_run', dry_run) %}
+        {% set compact = dbt_cdc._as_boolean('compact', compact) %}
         {% do dbt_cdc._check_enabled() %}
         {% do dbt_cdc._check_vacuum_hours(vacuum_hours) %}
         {% do dbt_cdc._ensure_state_tables() %}

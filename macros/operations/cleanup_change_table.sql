@@ -6,6 +6,7 @@
         {% do dbt_cdc._check_enabled() %}
         {% do dbt_cdc._ensure_state_tables() %}
         {% do dbt_cdc._check_threshold(threshold) %}
+        {% set dry_run = dbt_cdc._as_boolean('dry_run', dry_run) %}
         {% if not capture_instance %}
             {% do dbt_cdc.raise_cdc_error(
                 22963, 'capture_instance is NULL', 'name the instance whose change table is cleaned'

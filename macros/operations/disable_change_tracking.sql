@@ -3,6 +3,7 @@
     Enabled again, the table begins anew. -#}
 {% macro disable_change_tracking(source_schema, source_name, dry_run=true) %}
     {% if execute %}
+        {% set dry_run = dbt_cdc._as_boolean('dry_run', dry_run) %}
         {% do dbt_cdc._ensure_state_tables('tracking') %}
         {% set table = source_schema ~ '.' ~ source_name %}
         {% set name = 'change_tracking_' ~ dbt_cdc._plain_name(table) %}

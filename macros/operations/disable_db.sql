@@ -2,6 +2,7 @@
     to name. Logs, tables of consumers and roles stay. A dry run, unless told otherwise. -#}
 {% macro disable_db(schema_name, dry_run=true) %}
     {% if execute %}
+        {% set dry_run = dbt_cdc._as_boolean('dry_run', dry_run) %}
         {% do dbt_cdc._check_enabled() %}
         {% set schema = dbt_cdc._state_relation('change_tables').schema %}
         {% if schema_name | string | lower != schema | lower %}

@@ -2,6 +2,7 @@
     change table, functions, metadata rows. A dry run, unless told otherwise, only says what would go. -#}
 {% macro disable_table(source_schema, source_name, capture_instance, dry_run=true) %}
     {% if execute %}
+        {% set dry_run = dbt_cdc._as_boolean('dry_run', dry_run) %}
         {% do dbt_cdc._check_source_given(source_schema, source_name) %}
         {% if capture_instance is none or not capture_instance | string | trim %}
             {% do dbt_cdc.raise_cdc_error(

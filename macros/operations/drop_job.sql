@@ -1,6 +1,7 @@
 {#- Run-operation: removes a job. -#}
 {% macro drop_job(job_type, dry_run=false) %}
     {% if execute %}
+        {% set dry_run = dbt_cdc._as_boolean('dry_run', dry_run) %}
         {% set jobs = dbt_cdc._checked_jobs(job_type, {}) %}
         {% do dbt_cdc._find_job(job_type, jobs) %}
         {% do jobs.pop(job_type) %}

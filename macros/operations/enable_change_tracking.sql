@@ -5,6 +5,7 @@
     source_schema, source_name, primary_key, track_columns_updated=false, dry_run=true, types=none
 ) %}
     {% if execute %}
+        {% set track_columns_updated = dbt_cdc._as_boolean('track_columns_updated', track_columns_updated) %}
         {% do dbt_cdc._check_source_given(source_schema, source_name) %}
         {% set table = source_schema ~ '.' ~ source_name %}
         {% set name = 'change_tracking_' ~ dbt_cdc._plain_name(table) %}

@@ -2,6 +2,7 @@
     A first `dbt run` does the same. -#}
 {% macro enable_db(dry_run=false) %}
     {% if execute %}
+        {% set dry_run = dbt_cdc._as_boolean('dry_run', dry_run) %}
         {% set schema = dbt_cdc._state_relation('change_tables').schema %}
         {% if dbt_cdc._has_state('change_tables') and dbt_cdc._has_state('is_cdc_enabled') %}
             {% do log(

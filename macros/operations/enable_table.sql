@@ -8,6 +8,7 @@
     types=none
 ) %}
     {% if execute %}
+        {% set dry_run = dbt_cdc._as_boolean('dry_run', dry_run) %}
         {% do dbt_cdc._check_source_given(source_schema, source_name) %}
         {% do dbt_cdc._check_is_text('capture_instance', capture_instance) %}
         {% do dbt_cdc._check_source_schema(source_schema) %}
@@ -25,7 +26,7 @@
             table, source.columns, (types or {}).get(table), in_yaml=true), captured_column_list) %}
         {% do dbt_cdc._check_types_known({table: columns}) %}
         {% do dbt_cdc._check_index(meta, source.columns, index_name, index_columns) %}
-        {% if enable_extended_ddl_handling in [true, 1, '1'] %}
+        {% if dbt_cdc._as_boolean('enable_extended_ddl_handling', enable_extended_ddl_handling) %}
             {% do dbt_cdc.raise_cdc_error(
                 22874, "capture instance '" ~ meta.capture_instance
                 ~ "' with enable_extended_ddl_handling asks for what is not available",
@@ -35,8 +36,10 @@
         {% do meta.update(
             index_columns=index_columns,
             supports_net_changes=index_columns | length > 0 if supports_net_changes is none
-                else supports_net_changes in [true, 1, '1'],
-            capture_from=capture_from, allow_partition_switch=allow_partition_switch in [none, true, 1, '1']
+                else dbt_cdc._as_boolean('supports_net_changes', supports_net_changes),
+            capture_from=capture_from,
+            allow_partition_switch=allow_partition_switch is none
+                or dbt_cdc._as_boolean('allow_partition_switch', allow_partition_switch),
         ) %}
         {% for name, value in {
             'role_name': role_name, 'index_name': index_name, 'filegroup_name': filegroup_name
@@ -69,7 +72,8 @@
 
 {#- What is given about partitions and file groups is written down. -#}
 {% macro _warn_of_storage(allow_partition_switch, filegroup_name) %}
-    {% if allow_partition_switch in [true, 1, '1'] %}
+    {% if allow_partition_switch is not none
+        and dbt_cdc._as_boolean('allow_partition_switch', allow_partition_switch) %}
         {% do log(dbt_cdc._error_text(
             22855, 'allow_partition_switch is 1', 'partitions that are switched in or out are in no log, so their '
             ~ 'rows are not captured'), info=true) %}

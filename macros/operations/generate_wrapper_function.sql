@@ -5,6 +5,7 @@
     capture_instance=none, closed_high_end_point=true, column_list=none, update_flag_list=none, as_models=false
 ) %}
     {% if execute %}
+        {% set as_models = dbt_cdc._as_boolean('as_models', as_models) %}
         {% set instances = dbt_cdc._capture_instances() %}
         {% if capture_instance is none and (column_list is not none or update_flag_list is not none) %}
             {% do dbt_cdc.raise_cdc_error(
@@ -18,7 +19,7 @@
             ) %}
         {% endif %}
         {% set functions, known = [], dbt_cdc._registered_if_any() %}
-        {% set is_closed = closed_high_end_point in [true, 1, '1'] %}
+        {% set is_closed = dbt_cdc._as_boolean('closed_high_end_point', closed_high_end_point) %}
         {% for name, instance in instances | dictsort
             if capture_instance is none or name == capture_instance | lower %}
             {% do dbt_cdc._take_registered(instance, known[name]) if name in known %}

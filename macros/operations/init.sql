@@ -3,6 +3,7 @@
     and the variables that list them. scripts/init.py writes them. -#}
 {% macro init(landed, tables=none, types=none, keys=none, dry_run=false) %}
     {% if execute %}
+        {% set dry_run = dbt_cdc._as_boolean('dry_run', dry_run) %}
         {% do dbt_cdc._check_has_no_log() %}
         {% set place = dbt_cdc._landed_place(landed) %}
         {% set own = dbt_cdc._state_relation('lsn_time_mapping') %}

@@ -3,6 +3,7 @@
     stay. Of a model that is gone the bookmark goes. A replica or history that could not begin gets one. -#}
 {% macro reset_consumer(consumer, dry_run=true) %}
     {% if execute %}
+        {% set dry_run = dbt_cdc._as_boolean('dry_run', dry_run) %}
         {% do dbt_cdc._ensure_state_tables('consumers') %}
         {% set bookmarks = dbt_cdc._checked_bookmarks(consumer) %}
         {% set node = dbt_cdc._consumer_node(bookmarks[0].consumer) %}

@@ -2,16 +2,13 @@
     whether the agent cleans up by itself. What is not given stays. -#}
 {% macro set_change_tracking(change_retention=none, auto_cleanup=none, dry_run=false) %}
     {% if execute %}
+        {% set dry_run = dbt_cdc._as_boolean('dry_run', dry_run) %}
         {% do dbt_cdc._ensure_state_tables('tracking') %}
         {% set settings = dbt_cdc._tracking_settings() %}
         {% do settings.update(
             dbt_cdc._checked_retention(change_retention)) if change_retention is not none %}
         {% if auto_cleanup is not none %}
-            {% if auto_cleanup not in [true, false] %}
-                {% do dbt_cdc.raise_cdc_error(
-                    22963, "auto_cleanup is '" ~ auto_cleanup ~ "'", 'give true or false') %}
-            {% endif %}
-            {% do settings.update(is_auto_cleanup_on=auto_cleanup in [true, 1]) %}
+            {% do settings.update(is_auto_cleanup_on=dbt_cdc._as_boolean('auto_cleanup', auto_cleanup)) %}
         {% endif %}
         {% if not dry_run %}
             {% do dbt_cdc._enter_database() %}

@@ -8,6 +8,7 @@
     {%- set window = dbt_cdc._query_window(
         'get_column_changes', capture_instance, from_lsn, to_lsn, 'all update old') -%}
     {%- set columns = window.columns -%}
+    {%- set with_commit_time = dbt_cdc._as_boolean('with_commit_time', with_commit_time) -%}
     (
         select
             `__$start_lsn`,

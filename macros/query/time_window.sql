@@ -16,7 +16,7 @@
         by_time=true,
         start_time=dbt_cdc._time_literal(start_time),
         end_time=dbt_cdc._time_literal(end_time),
-        is_closed='true' if closed_high_end_point else 'false',
+        is_closed=dbt_cdc._as_boolean(function ~ ': closed_high_end_point', closed_high_end_point) | lower,
         listed_columns=dbt_cdc._listed_columns(instance, column_list, 22918),
         flagged_columns=dbt_cdc._listed_columns(instance, update_flag_list or [], 22919)
     ) %}

@@ -17,7 +17,7 @@
 {#- A query of changes, each with the time of its commit as `__$commit_time` where that is wanted: one
     join with the window's part of lsn_time_mapping. -#}
 {% macro _with_commit_time(changes, window, is_wanted=true) -%}
-    {%- if is_wanted -%}
+    {%- if dbt_cdc._as_boolean('with_commit_time', is_wanted) -%}
     select
         changes.*,
         mapping.tran_end_time as `__$commit_time`

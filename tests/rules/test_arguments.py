@@ -38,6 +38,8 @@ def of_times(name: str) -> list[Case]:
         (f"{name}('dbo_items', column_list=['x'])",
          "CDC 22918: capture instance 'dbo_items' does not capture a column 'x': it captures id"),
         (f"{name}('dbo_items', column_list='id, x')", "CDC 22918: capture instance 'dbo_items'"),
+        (f"{name}('dbo_items', closed_high_end_point='open')",
+         f"CDC 22963: {name}: closed_high_end_point is 'open': give true or false"),
         (f"{name}('dbo_items', update_flag_list=['x'])",
          "CDC 22919: capture instance 'dbo_items' does not capture a column 'x': it captures id"),
     ]  # fmt: skip
@@ -64,6 +66,10 @@ RELATIONS: list[Case] = [
      "CDC 22105: change tracking is not enabled on table 'dbo.none': it is on dbo.items"),
     ("changetable_changes('dbo.items', 'x')",
      "CDC 313: changetable_changes: last_sync_version 'x' is no version: give a whole number"),
+    ("changetable_changes('dbo.items', 1, 'no')",
+     "CDC 22963: changetable_changes: allow_stale is 'no': give true or false"),
+    (f"get_net_changes('dbo_items', {WINDOW}, with_commit_time='yes')",
+     "CDC 22963: with_commit_time is 'yes'"),
     ("changetable_changes('dbo.items', true)", "CDC 313: last_sync_version 'True' is no version"),
     ("changetable_version('dbo.items', [1])",
      "CDC 22110: changetable_version: 1 values are given for the primary key of table dbo.items"),
@@ -104,6 +110,21 @@ def errors(shop: Shop) -> list[str]:
 def test_an_argument_that_is_wrong(errors: list[str], number: int) -> None:
     code, _, part = CASES[number][1].partition(": ")
     assert f"{code}: " in errors[number] and part in errors[number]
+
+
+def test_a_switch_may_come_as_text(shop: Shop) -> None:
+    """As each of env_var does."""
+    by_time = "all_changes_between", "dbo_items", None, None, "all"
+    closed, opened = (f"or {word} and mapping.tran_end_time =" for word in ("true", "false"))
+    found = shop.values(
+        *((*by_time, value) for value in ("1", "True", "0", "false")),
+        ("get_all_changes", "dbo_items", LOW, HIGH, "all", "False"),
+        answer={"as from_lsn": [{"from_lsn": LOW, "to_lsn": HIGH, "others": 1}]},
+    )
+    assert [(closed in text, opened in text) for text in found[:4]] == [
+        (True, False), (True, False), (False, True), (False, True),
+    ]  # fmt: skip
+    assert "commit_time" not in found[4]
 
 
 @pytest.mark.parametrize("rows", [[], published()], ids=["nothing", "announced"])

@@ -82,6 +82,7 @@ def test_the_files_of_a_table_without_ddl(shop: Shop) -> None:
     result = shop.operation(
         "enable_table", source_schema="dbo", source_name="notes", capture_instance="notes2",
         index_columns=["id"], role_name="a reader's", captured_column_list="price, id, none",
+        supports_net_changes="true", dry_run="False",
     )  # fmt: skip
     assert result.success, result.output
     assert result.printed.splitlines() == [

@@ -50,6 +50,8 @@ REFUSALS: list[tuple[str, dict[str, Any], str]] = [
     ("set_change_tracking", {"change_retention": "2"}, "CDC 22963: change_retention is '2'"),
     ("set_change_tracking", {"change_retention": "2 weeks"}, "CDC 22963"),
     ("set_change_tracking", {"change_retention": "2147483648 days"}, "CDC 22963"),
+    ("change_job", {"dry_run": "never"}, "CDC 22963: dry_run is 'never': give true or false"),
+    ("cleanup", {"compact": 2}, "CDC 22963: compact is '2'"),
     ("set_change_tracking", {"auto_cleanup": "x"}, "CDC 22963: auto_cleanup is 'x'"),
     ("flush_commit_table_on_demand", {"numrows": 0}, "CDC 22850: numrows is 0"),
     ("flush_commit_table_on_demand", {"numrows": "many"}, "CDC 22850: numrows is many"),
