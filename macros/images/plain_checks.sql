@@ -100,11 +100,13 @@ coalesce({{ held }} <> {{ number }} and {{ number }} not in (
 {%- endmacro %}
 
 
-{#- A column's name as a key has it; what is no ASCII, and some signs, writers also escape. -#}
+{#- A column's name as a key has it; what is no ASCII, and some signs, writers also escape. Tabs, line breaks and their
+    like they have to. -#}
 {% macro _name_pattern(column) -%}
     {%- for sign in column.name -%}
-        {%- if sign in '"\\/&<>+\'`' or sign > '~' -%}
-            {%- set short = '\\' ~ sign if sign in '"\\' else sign -%}
+        {%- if sign in '"\\/&<>+=\'`' or sign < ' ' or sign > '~' -%}
+            {%- set short = {'"': '\\"', '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r', '\b': '\\b', '\f': '\\f'}
+                .get(sign, sign) -%}
             {%- set escaped = sign.encode('utf-16-be').hex() | batch(4) | map('join') | join('\\\\u') -%}
             (?:{{ modules.re.escape(short) }}|{{ '\\\\/|' if sign == '/' }}(?i:\\u{{ escaped }}))
         {%- else -%}

@@ -13,6 +13,7 @@ from capturing import instance_yaml
 from database import standing_in
 from harness import PACKAGE, DbtResult, Project
 from reference.capture import CaptureInstance
+from shop import Shop
 from statements import is_write
 
 INT = {"id": "int"}
@@ -140,6 +141,17 @@ def test_the_examples_of_the_settings(make_project: Callable[..., Project]) -> N
         result = project.dbt("run", "--select", "shop_orders_ct")
     assert "CDC " not in result.output
     assert any("shop_orders_ct (" in statement for statement in sent)
+
+
+def test_how_a_key_is_written(shop: Shop) -> None:
+    """JSON has no raw sign below a blank in a text, and writers escape more than they have to."""
+    name = 'a\t\n\r\b\f\x01="\\/é'
+    (pattern,) = shop.values(("_name_pattern", {"name": name}))
+    written = json.dumps(name)[1:-1]
+    all_escaped = "".join(f"\\u{ord(sign):04X}" for sign in name[1:])
+    for key in (written, written.replace("/", "\\/").replace("\\u00e9", "é"), "a" + all_escaped):
+        assert re.fullmatch(pattern, key), key
+    assert not re.fullmatch(pattern, written.replace("=", "-"))
 
 
 LISTS = {
