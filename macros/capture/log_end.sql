@@ -21,7 +21,9 @@
 {#- How many transactions this run takes in at most, where it is told so: by variables, as sp_cdc_scan by its
     parameters, or by the agent, which obeys the capture job. -#}
 {% macro _most_commits_of_run() %}
-    {% set given = {'maxtrans': var('cdc_maxtrans', none), 'maxscans': var('cdc_maxscans', none)} %}
+    {% set given = {
+        'maxtrans': dbt_cdc._number_of_var('cdc_maxtrans'), 'maxscans': dbt_cdc._number_of_var('cdc_maxscans'),
+    } %}
     {% if given.maxtrans is none and given.maxscans is none %}
         {% do return(env_var('DBT_CDC_MOST_COMMITS', '0') | int) %}
     {% endif %}

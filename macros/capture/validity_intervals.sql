@@ -23,7 +23,7 @@
         {% endfor %}
         {% do run_query(dbt_cdc._replace_view_sql(intervals, state.scanned_lsn, state.high_end, state)) %}
         {% do dbt_cdc._remember(dbt_cdc._validity_intervals()) %}
-        {% do dbt_cdc._create_functions(new) if var('cdc_persistent_functions', true)
+        {% do dbt_cdc._create_functions(new) if dbt_cdc._switch_of_var('cdc_persistent_functions', true)
             else dbt_cdc._grant_to_roles(new) %}
     {% endif %}
 {% endmacro %}

@@ -1,7 +1,7 @@
 {#- The persistent functions of change tracking, for anyone with a SQL prompt. They are made before
     the publication in which a table first appears. -#}
 {% macro _create_tracking_functions(tables) %}
-    {% if tables and var('cdc_persistent_functions', true) %}
+    {% if tables and dbt_cdc._switch_of_var('cdc_persistent_functions', true) %}
         {% set statements = dbt_cdc._version_functions() %}
         {% for tracked in tables %}
             {% do statements.update(dbt_cdc._changetable_functions(tracked)) %}

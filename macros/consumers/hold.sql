@@ -74,7 +74,7 @@
 
 {#- Never fewer than the cleanup job's retention keeps. -#}
 {% macro _minutes_to_hold(job) %}
-    {% do return([var('cdc_consumer_hold_minutes', 10080) | int, job.retention] | max) %}
+    {% do return([dbt_cdc._number_of_var('cdc_consumer_hold_minutes', 10080), job.retention] | max) %}
 {% endmacro %}
 
 

@@ -13,6 +13,24 @@
 {% endmacro %}
 
 
+{#- A variable may come as text, as each of env_var does; one that is null counts as not given. -#}
+{% macro _switch_of_var(name, default) %}
+    {% set given = var(name, none) %}
+    {% do return(default if given is none else dbt_cdc._as_boolean('var ' ~ name, given)) %}
+{% endmacro %}
+
+
+{% macro _number_of_var(name, default=none) %}
+    {% set given = var(name, none) %}
+    {% if given is none %}
+        {% do return(default) %}
+    {% elif not modules.re.fullmatch('[0-9]+', given | string | trim) %}
+        {% do dbt_cdc.raise_cdc_error(22963, 'var ' ~ name ~ " is '" ~ given ~ "'", 'give a whole number') %}
+    {% endif %}
+    {% do return(given | int) %}
+{% endmacro %}
+
+
 {% macro _stop_or_pass(name, choice) %}
     {% if choice not in ['stop', 'pass'] %}
         {% do dbt_cdc.raise_cdc_error(

@@ -10,7 +10,8 @@
     {% set asked = dbt_cdc._invocation_cache().setdefault('told_transactions', {}) %}
     {% set part = previous_lsn ~ to_lsn %}
     {% if part not in asked %}
-        {% do dbt_cdc._check_no_lsn_twice(log, previous_lsn, to_lsn) if var('cdc_check_duplicates', false) %}
+        {% do dbt_cdc._check_no_lsn_twice(log, previous_lsn, to_lsn)
+            if dbt_cdc._switch_of_var('cdc_check_duplicates', false) %}
         {% do asked.update({part: dbt_cdc._fetch(
             'select 1 from ' ~ log ~ " where operation = 'COMMIT' and `transaction` is null and lsn > '" ~ previous_lsn
             ~ "' and lsn <= '" ~ to_lsn ~ "' limit 1") == []}) %}

@@ -54,7 +54,7 @@
                 partition by tran_id order by lsn
                 rows between unbounded preceding and 1 preceding
             ) as use_of_id
-            {%- if var('cdc_check_duplicates', false) %},
+            {%- if dbt_cdc._switch_of_var('cdc_check_duplicates', false) %},
             count(*) over (partition by lsn) as copies
             {%- endif %}
         from records
@@ -79,7 +79,7 @@
             ) as updated_tables,
             sum(record_count) as record_count,
             array_sort(flatten(collect_list(schema_changes))) as schema_changes
-            {%- if var('cdc_check_duplicates', false) %},
+            {%- if dbt_cdc._switch_of_var('cdc_check_duplicates', false) %},
             max(case when copies > 1 then {{ dbt_cdc._indent(dbt_cdc._raise_bad_record(
                 "concat('lsn ', lsn, ', tran_id ', tran_id)",
                 "concat(cast(copies as string), ' records have this lsn')"
@@ -95,7 +95,7 @@
             max(use_of_id) over (partition by tran_id) as last_use_of_id,
             count(*) over (partition by commit_lsn) as commits
         from transactions
-        {%- if var('cdc_check_duplicates', false) %}
+        {%- if dbt_cdc._switch_of_var('cdc_check_duplicates', false) %}
         where duplicate is null
         {%- endif %}
     )

@@ -23,7 +23,7 @@
 
 {#- Fifty commits, or what var cdc_compact_after says, since the last time. -#}
 {% macro _is_worth_compacting(relation) %}
-    {% set enough = var('cdc_compact_after', 50) | int %}
+    {% set enough = dbt_cdc._number_of_var('cdc_compact_after', 50) %}
     {% set commits = dbt_cdc._last_commits(relation, enough) %}
     {% do return(
         commits | length == enough and 'OPTIMIZE' not in commits | map(attribute='operation') | list

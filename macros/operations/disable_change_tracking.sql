@@ -22,7 +22,7 @@
         {#- its row goes behind the table, and what clients are told last: a killed operation can be repeated, and no
             run makes the table anew under the old versions -#}
         {% set statements = [] %}
-        {% for kind in ['changes', 'version'] if var('cdc_persistent_functions', true) %}
+        {% for kind in ['changes', 'version'] if dbt_cdc._switch_of_var('cdc_persistent_functions', true) %}
             {% do statements.append('drop function if exists '
                 ~ dbt_cdc._function_name('changetable_' ~ kind ~ '_' ~ name[16:])) %}
         {% endfor %}

@@ -71,7 +71,7 @@
 {#- Those that are there of the names that persistent functions have. -#}
 {% macro _functions_of_cdc(instances, tracked) %}
     {% set names, found = [], {} %}
-    {% if var('cdc_persistent_functions', true) %}
+    {% if dbt_cdc._switch_of_var('cdc_persistent_functions', true) %}
         {% do names.extend(dbt_cdc._lsn_functions()) %}
         {% do names.extend(dbt_cdc._mask_functions()) %}
         {% do names.extend(dbt_cdc._version_functions()) %}

@@ -3,7 +3,7 @@
 {#- What the role of an instance reads, as (privilege, what): the change table, its functions. -#}
 {% macro _gated_by_role(instance) %}
     {% set gated = [('select', instance.relation)] %}
-    {% for name in dbt_cdc._query_functions(instance) if var('cdc_persistent_functions', true) %}
+    {% for name in dbt_cdc._query_functions(instance) if dbt_cdc._switch_of_var('cdc_persistent_functions', true) %}
         {% do gated.append(('execute', 'function ' ~ dbt_cdc._function_name(name))) %}
     {% endfor %}
     {% do return(gated) %}
@@ -17,7 +17,7 @@
         {% do shared.append(('select', dbt_cdc._state_relation(table))) %}
     {% endfor %}
     {% for name in dict(dbt_cdc._lsn_functions(), **dbt_cdc._mask_functions())
-        if var('cdc_persistent_functions', true) %}
+        if dbt_cdc._switch_of_var('cdc_persistent_functions', true) %}
         {% do shared.append(('execute', 'function ' ~ dbt_cdc._function_name(name))) %}
     {% endfor %}
     {% do return(shared) %}

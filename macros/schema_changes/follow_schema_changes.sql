@@ -56,7 +56,8 @@
         {% endfor %}
         {% do instance.update(columns=columns) %}
         {#- those of a new one come with its publication -#}
-        {% do dbt_cdc._create_functions([instance]) if var('cdc_persistent_functions', true) and not plan.is_new %}
+        {% do dbt_cdc._create_functions([instance])
+            if dbt_cdc._switch_of_var('cdc_persistent_functions', true) and not plan.is_new %}
     {% endif %}
 {% endmacro %}
 

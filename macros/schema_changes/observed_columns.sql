@@ -3,7 +3,8 @@
 {#- Part of the on-run-end hook: a column of images that no instance of the table captures is said once, with the LSN of
     its first record, and so is a table that nobody captures. The tables of the first window are taken as known. -#}
 {% macro _report_new_columns(window) %}
-    {% if var('cdc_report_new_columns', true) and dbt_cdc._capture_instances() and window.touched_tables %}
+    {% if dbt_cdc._switch_of_var('cdc_report_new_columns', true) and dbt_cdc._capture_instances()
+        and window.touched_tables %}
         {% set tables, columns = [], {} %}
         {% for row in dbt_cdc._new_columns(window) %}
             {% set table = row.source_schema ~ '.' ~ row.source_name %}

@@ -164,7 +164,28 @@ def test_the_bounds_of_a_run(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> Non
     assert bound(cdc_maxtrans=3).printed == "30\n"
     assert bound(cdc_maxtrans=3, cdc_maxscans=2).printed == "6\n"
     assert "CDC 22991: maxtrans is 0" in bound(cdc_maxtrans=0).output
-    assert "CDC 22970: maxscans is x" in bound(cdc_maxscans="x").output
+    assert bound(cdc_maxtrans="3", cdc_maxscans=None).printed == "30\n"
+    assert "CDC 22963: var cdc_maxscans is 'x': give a whole" in bound(cdc_maxscans="x").output
+
+
+def test_variables_that_come_as_text(shop: Shop) -> None:
+    """As each of env_var does; what is no number is not taken for 0."""
+
+    def asked(*call: Any, **variables: Any) -> Any:
+        return shop.dbt("run-operation", "ask", "--args", json.dumps({"calls": [call]}),
+                        "--vars", json.dumps(variables))  # fmt: skip
+
+    held = "_minutes_to_hold", {"retention": 5}
+    for given, minutes in ((7, 7), ("30", 30), (0, 5), (None, 10080)):
+        assert asked(*held, cdc_consumer_hold_minutes=given).printed == f"{minutes}\n"
+    for given in ("7 days", "", -1, 1.5, True):
+        said = asked(*held, cdc_consumer_hold_minutes=given).output
+        assert f"CDC 22963: var cdc_consumer_hold_minutes is '{given}': give a whole number" in said
+    made = "_functions_of_cdc", [], {}
+    for given in ("false", "0", False):
+        assert asked(*made, cdc_persistent_functions=given).printed == "{}\n"
+    said = asked(*made, cdc_persistent_functions="off").output
+    assert "CDC 22963: var cdc_persistent_functions is 'off': give true or false" in said
 
 
 RETENTIONS = [
