@@ -98,7 +98,7 @@
     {% if bound is none or bound | string | trim == '' %}
         {% do return(none) %}
     {% endif %}
-    {% set text = bound | string | trim %}
+    {% set text = dbt_cdc._lsn_text(bound) %}
     {% if modules.re.match('^0[xX]', text) %}
         {% set lsn = dbt_cdc._normalize_lsn(text, 'var cdc_scan_until') %}
         {% do return("lsn > '" ~ lsn ~ "'") %}

@@ -9,6 +9,12 @@
 {% endmacro %}
 
 
+{#- What was given for an LSN, as text: without quotes, YAML reads one as a number. -#}
+{% macro _lsn_text(lsn) %}
+    {% do return('0x%020X' | format(lsn) if lsn is integer else lsn | string | trim) %}
+{% endmacro %}
+
+
 {#- An LSN in any letter case -> 0x and 20 upper-case digits; anything else is an error. -#}
 {% macro _normalize_lsn(lsn, argument) %}
     {% if lsn is none %}
@@ -16,7 +22,7 @@
             313, argument ~ ' is NULL', 'give an LSN: 0x and 20 hexadecimal digits'
         ) %}
     {% endif %}
-    {% set text = lsn | string | trim %}
+    {% set text = dbt_cdc._lsn_text(lsn) %}
     {% if not modules.re.match('^0[xX][0-9a-fA-F]{20}$', text) %}
         {% do dbt_cdc.raise_cdc_error(
             313, argument ~ " '" ~ text ~ "' is not an LSN", 'give 0x and 20 hexadecimal digits'

@@ -34,9 +34,7 @@
 {#- The mark, lowered to the first LSN of its commit time, but not below the low end. -#}
 {% macro _checked_mark(instance, low_water_mark) %}
     {% set mapping = dbt_cdc._state_relation('lsn_time_mapping') %}
-    {#- unquoted YAML reads an LSN as a number -#}
-    {% set text = '0x%020X' | format(low_water_mark) if low_water_mark is number
-        else low_water_mark | string | trim %}
+    {% set text = dbt_cdc._lsn_text(low_water_mark) %}
     {% set is_lsn = modules.re.match('^0[xX][0-9a-fA-F]{20}$', text) %}
     {% set mark = '0x' ~ text[2:] | upper %}
     {% set rows = dbt_cdc._fetch(

@@ -4,6 +4,8 @@ only the published bounds can tell is an error of the query: tests/scenarios/tes
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from shop import HIGH, LOW, Shop, first_line, published
 
@@ -125,6 +127,18 @@ def test_a_switch_may_come_as_text(shop: Shop) -> None:
         (True, False), (True, False), (False, True), (False, True),
     ]  # fmt: skip
     assert "commit_time" not in found[4]
+
+
+def test_an_lsn_without_quotes(shop: Shop) -> None:
+    """YAML reads it as a number."""
+    number = int(LOW, 16)
+    calls = ("_normalize_lsn", number, "lsn"), ("increment_lsn", number - 1)
+    assert shop.values(*calls) == [LOW, LOW]
+    for lsn in (True, -1, 2**80, 1.5):
+        said = shop.refusal("ask", calls=[("_normalize_lsn", lsn, "lsn")])
+        assert "' is not an LSN: give 0x and 20 hexadecimal digits" in said, lsn
+    until = "--vars", f"{{cdc_scan_until: {LOW}}}", "--args", '{calls: [["_scan_until"]]}'
+    assert json.loads(shop.dbt("run-operation", "ask", *until).printed) == f"lsn > '{LOW}'"
 
 
 @pytest.mark.parametrize("rows", [[], published()], ids=["nothing", "announced"])
