@@ -12,6 +12,16 @@
 {% endmacro %}
 
 
+{#- The names that a setting lists; of a single one YAML may have no list. -#}
+{% macro _checked_names(setting, names) %}
+    {% set names = names if names is sequence and names is not string else [] if names in [none, ''] else [names] %}
+    {% for name in names %}
+        {% do dbt_cdc._check_is_text(setting, name) %}
+    {% endfor %}
+    {% do return(names) %}
+{% endmacro %}
+
+
 {#- A switch, also where it comes as text, as each of env_var does. While dbt parses, none stops the project. -#}
 {% macro _as_boolean(name, value) %}
     {% set meanings = {'true': true, '1': true, 'false': false, '0': false} %}

@@ -1,7 +1,7 @@
 {#- Lists of columns as SQL Server's procedures take them: 'a, "b c", [d]', or a YAML list. -#}
-{% macro _split_columns(text) %}
-    {% if text is none or text is not string %}
-        {% do return(text) %}
+{% macro _split_columns(text, setting) %}
+    {% if text is not string %}
+        {% do return(none if text is none else dbt_cdc._checked_names(setting, text)) %}
     {% endif %}
     {% set names = [] %}
     {% set rest = {'text': text.strip()} %}
@@ -26,7 +26,7 @@
 
 {#- The listed columns of the source, in its order. -#}
 {% macro _chosen_columns(meta, columns, captured_column_list) %}
-    {% set wanted = dbt_cdc._split_columns(captured_column_list) %}
+    {% set wanted = dbt_cdc._split_columns(captured_column_list, 'captured_column_list') %}
     {% if wanted is none %}
         {% do return(columns) %}
     {% endif %}

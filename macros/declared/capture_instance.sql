@@ -12,7 +12,8 @@
         ) %}
     {% endfor %}
     {% set columns = (node.columns.values() if node.columns is mapping else node.columns) | list %}
-    {% set index_columns = meta.get('index_columns') or [] %}
+    {% set index_columns = dbt_cdc._checked_names(
+        "model '" ~ node.name ~ "': config.meta.cdc.index_columns", meta.get('index_columns')) %}
     {% set instance = {
         'name': meta.get('capture_instance') or meta.source_schema ~ '_' ~ meta.source_name,
         'model': node.name,
@@ -20,7 +21,7 @@
         'source_name': meta.source_name,
         'table': meta.source_schema ~ '.' ~ meta.source_name,
         'columns': columns,
-        'index_columns': [index_columns] if index_columns is string else index_columns,
+        'index_columns': index_columns,
         'supports_net_changes': meta.get('supports_net_changes', index_columns | length > 0),
         'role_name': meta.get('role_name'),
         'index_name': meta.get('index_name'),

@@ -11,7 +11,7 @@
             'a tracked table is named by source_schema and source_name'
         ) %}
     {% endfor %}
-    {% if not meta.get('primary_key') %}
+    {% if not dbt_cdc._checked_names(who ~ ': config.meta.change_tracking.primary_key', meta.get('primary_key')) %}
         {% do dbt_cdc.raise_cdc_error(
             4997, 'change tracking of table ' ~ meta.source_schema ~ '.' ~ meta.source_name
             ~ ' needs a primary key',

@@ -15,7 +15,7 @@
                 'edit its model, or disable_change_tracking first'
             ) %}
         {% endif %}
-        {% set key = dbt_cdc._split_columns(primary_key) or [] %}
+        {% set key = dbt_cdc._split_columns(primary_key, 'primary_key') or [] %}
         {% if not key %}
             {% do dbt_cdc.raise_cdc_error(
                 4997, 'change tracking of table ' ~ table ~ ' needs a primary key',

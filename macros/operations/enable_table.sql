@@ -18,7 +18,7 @@
         } %}
         {% do dbt_cdc._check_new_instance(meta) %}
         {% set source = dbt_cdc._source_columns(source_schema, source_name) %}
-        {% set index_columns = dbt_cdc._split_columns(index_columns)
+        {% set index_columns = dbt_cdc._split_columns(index_columns, 'index_columns')
             or (dbt_cdc._columns_of_index(source.columns, index_name) if index_name is not none else []) %}
         {% set table = source_schema ~ '.' ~ source_name %}
         {% do dbt_cdc._check_tables_of('types', types, [table]) %}

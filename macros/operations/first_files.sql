@@ -4,7 +4,7 @@
 {% macro _landed_node(place, table, source, types, key) %}
     {% set name = table.source_schema ~ '.' ~ table.source_name %}
     {% set event_key = dbt_cdc._key_columns_of_event(table.key) %}
-    {% set index_columns = dbt_cdc._split_columns(key) or ([] if table.repeats_key else event_key) %}
+    {% set index_columns = dbt_cdc._split_columns(key, 'keys of ' ~ name) or ([] if table.repeats_key else event_key) %}
     {% set meta = {'source_schema': table.source_schema, 'source_name': table.source_name} %}
     {% set instance = modules.re.sub('\\W', '_', table.source_schema ~ '_' ~ table.source_name) %}
     {% do meta.update(capture_instance=instance) if instance != table.source_schema ~ '_' ~ table.source_name %}

@@ -5,6 +5,7 @@
 {% macro _with_given_types(table, columns, types, in_yaml) %}
     {% set found = [] %}
     {% for name in types or {} if name not in columns | map(attribute='name') %}
+        {% do dbt_cdc._check_is_text('a column that types of ' ~ table ~ ' name', name) %}
         {% do dbt_cdc.raise_cdc_error(
             22930, "types names column '" ~ name ~ "', which table " ~ table ~ ' has not',
             'it has ' ~ columns | map(attribute='name') | join(', ')

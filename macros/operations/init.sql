@@ -104,7 +104,7 @@
         ) %}
     {% endif %}
     {% set chosen = {} %}
-    {% for name in dbt_cdc._split_columns(tables) or found %}
+    {% for name in dbt_cdc._split_columns(tables, 'tables') or found %}
         {% do dbt_cdc._check_tables_of('tables', [name], found) %}
         {% do chosen.update({name: found[name]}) %}
     {% endfor %}

@@ -24,6 +24,8 @@ MISTAKES: dict[str, tuple[int, str, dict[str, Any]]] = {
     "on_ct": (22963, "source_name is True, which YAML", {"source_name": True}),
     "off_ct": (22963, "source_schema is False, which YAML", {"source_schema": False}),
     "number_name_ct": (22963, "capture_instance is 20240301", {"capture_instance": 20240301}),
+    "number_key_ct": (22963, "index_columns is 2024, which YAML", {"index_columns": [2024]}),
+    "no_key_ct": (22963, "index_columns is False, which YAML", {"index_columns": False}),
     "long_ct": (22927, "101", {"capture_instance": "x" * 101}),
     "not_a_name_ct": (22932, "identifier", {"capture_instance": "not\na name"}),
     "other_name_ct": (22932, "dbo_other_ct", {"capture_instance": "dbo_other"}),

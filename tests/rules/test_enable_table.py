@@ -43,6 +43,8 @@ REFUSALS: list[tuple[str, dict[str, Any]]] = [
     ("CDC 22907: capture instance 'notes2' has role_name ''", {"role_name": ""}),
     ("CDC 22938: capture instance 'notes2' has a role_name that is no valid name",
      {"role_name": "a`b"}),
+    ("CDC 22963: index_columns is 2024, which YAML", {"index_columns": [2024]}),
+    ("CDC 22963: captured_column_list is False, which", {"captured_column_list": ["id", False]}),
     ("CDC 22930: column 'other' of captured_column_list is no column of table dbo.notes: it has id",
      {"captured_column_list": "id, other"}),
     ("CDC 22965: the column list cannot be read from '\"id' on", {"captured_column_list": '"id'}),

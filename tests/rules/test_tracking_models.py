@@ -23,6 +23,10 @@ MISTAKES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
                   {"source_name": None}, {}),
     "2024": ("source_name is 2024, which YAML does not take for a text: put the name in quotes",
              {"source_name": 2024}, {}),
+    "2025": ("change_tracking.primary_key is 2025, which YAML does not take for a text: put",
+             {"primary_key": ["id", 2025]}, {}),
+    "no": ("change_tracking.primary_key is False, which YAML does not take for a text: put",
+           {"primary_key": False}, {}),
     "renamed": ("CDC 22932: change tracking of table dbo.other stands in model ",
                 {"source_name": "other"}, {}),
     "unknown": ("CDC 22963: model 'change_tracking_dbo_unknown' has an unknown setting",
@@ -93,6 +97,7 @@ REFUSALS: list[tuple[dict[str, Any], str]] = [
     ({"primary_key": "ID"},
      "CDC 4997: the primary key column 'ID' is not in table dbo.notes: it has id, text, price"),
     ({"primary_key": '"id'}, "CDC 22965"),
+    ({"primary_key": [True]}, "CDC 22963: primary_key is True, which YAML does not take for a te"),
     ({"source_name": "none"}, "CDC 22931: the log has no record of table dbo.none"),
     ({"source_schema": ""}, "CDC 22963: source_schema is NULL or empty"),
     ({"source_name": True}, "CDC 22963: source_name is True, which YAML does not take for a text"),
@@ -103,6 +108,13 @@ GIVEN = {"source_schema": "dbo", "source_name": "notes", "primary_key": ["id"]}
 @pytest.mark.parametrize(("arguments", "text"), REFUSALS, ids=lambda value: str(value)[:40])
 def test_enable_change_tracking_refuses(shop: Shop, arguments: dict[str, Any], text: str) -> None:
     assert text in shop.refusal("enable_change_tracking", **{**GIVEN, **arguments})
+
+
+def test_a_column_of_types_without_quotes(shop: Shop) -> None:
+    types = "types: {dbo.notes: {2024: int}}"
+    arguments = f"{{source_schema: dbo, source_name: notes, primary_key: id, {types}}}"
+    said = shop.dbt("run-operation", "enable_change_tracking", "--args", arguments).output
+    assert "CDC 22963: a column that types of dbo.notes name is 2024, which YAML does not" in said
 
 
 def test_the_files_of_a_tracked_table(shop: Shop) -> None:
