@@ -139,6 +139,11 @@
                 22942, who ~ " has no data_type for column '" ~ column.name ~ "'",
                 'give the Spark type that holds the source values'
             ) %}
+        {% elif column.data_type.count('(') != column.data_type.count(')') %}
+            {% do dbt_cdc.raise_cdc_error(
+                22942, who ~ " has for column '" ~ column.name ~ "' the data_type '" ~ column.data_type ~ "'",
+                "put it in quotes, data_type: 'decimal(12,2)': in braces YAML ends a text without them at the comma"
+            ) %}
         {% endif %}
         {% if column.name | lower in dbt_cdc._metadata_columns() %}
             {% do dbt_cdc.raise_cdc_error(

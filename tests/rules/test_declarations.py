@@ -156,6 +156,22 @@ def test_how_a_key_is_written(shop: Shop) -> None:
     assert not re.fullmatch(pattern, written.replace("=", "-"))
 
 
+def test_a_type_that_yaml_cuts(shop: Shop) -> None:
+    """The comma of a decimal is one of the braces around it."""
+    model = """
+        models:
+          - name: cut_ct
+            config: {meta: {cdc: {source_schema: dbo, source_name: cut, capture_instance: cut}}}
+            columns:
+              - {name: amount, data_type: decimal(12,2)}
+    """
+    found = shop.errors({"cut_ct.sql": "{{ dbt_cdc.change_table() }}", "cut.yml": model})
+    assert (
+        "CDC 22942: capture instance 'cut' has for column 'amount' the data_type 'decimal(12': put"
+        in found["cut_ct"]
+    )
+
+
 LISTS = {
     # the variable: what a run says of two sound change tables, one_ct and two_ct
     ("One",): "CDC 22981: capture instance 'two' of model two_ct is not listed among those that are"
