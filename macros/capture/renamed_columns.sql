@@ -4,7 +4,8 @@
     that it captures and the image before had: the source has renamed it. Where there are none before, the instance
     was made when it had nothing to compare its names with. -#}
 {% macro _check_names_of_window(window) %}
-    {% if var('cdc_report_new_columns', true) and dbt_cdc._capture_instances() and window.touched_tables %}
+    {% if dbt_cdc._switch_of_var('cdc_report_new_columns', true) and dbt_cdc._capture_instances()
+        and window.touched_tables %}
         {% set first_ones = {} %}
         {% for new in dbt_cdc._new_columns(window) | sort(attribute='first_lsn') if new.column_name %}
             {% do first_ones.setdefault(new.source_schema ~ '.' ~ new.source_name, {}).setdefault(new.first_lsn, new) %}

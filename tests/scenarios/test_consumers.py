@@ -369,6 +369,9 @@ def test_cdc_consumers_tells_who_has_consumed_how_far(shop: tuple[Capture, Write
     )  # fmt: skip
     capturing.project.write("models/consumers.yml", text)
     assert not capturing.project.dbt("test").success
+    # of a source whose clock was wrong: the first commit that waits tells
+    capturing.sql("update {schema}.consumer_bookmarks set last_time = timestamp'2999-01-01'")
+    assert consumers(capturing)["feed", "dbo_lines"].lag_seconds == 60
     capturing.run()
     capturing.project.ok("test")
     assert len(capturing.sql("select * from {schema}.feed")) == 4
