@@ -98,7 +98,12 @@
     {% if bound is none or bound | string | trim == '' %}
         {% do return(none) %}
     {% endif %}
-    {% set text = dbt_cdc._lsn_text(bound) %}
+    {% set text = bound | string | trim %}
+    {#- YAML reads an LSN without quotes as a number; 20260701 would be one, too -#}
+    {% do dbt_cdc.raise_cdc_error(
+        313, 'var cdc_scan_until is the number ' ~ text, "put it in quotes: '" ~ dbt_cdc._lsn_text(bound)
+        ~ "' if it is an LSN, or 'yyyy-mm-dd hh:mm:ss'"
+    ) if bound is integer %}
     {% if modules.re.match('^0[xX]', text) %}
         {% set lsn = dbt_cdc._normalize_lsn(text, 'var cdc_scan_until') %}
         {% do return("lsn > '" ~ lsn ~ "'") %}

@@ -17,7 +17,8 @@
             {% if dbt_cdc._is_building() %}
                 {#- the run that opened it may have stopped there -#}
                 {% do dbt_cdc._check_reaches_floor(window) %}
-                {% do dbt_cdc._check_logged_names(
+                {% do dbt_cdc._check_spelling(window) %}
+                {% do dbt_cdc._check_names_of_window(
                     dict(window, touched_tables=dbt_cdc._touched_by_command(window))) %}
             {% endif %}
             {% do window.update(versions=dbt_cdc._window_versions(window)) %}
@@ -29,17 +30,12 @@
 {% endmacro %}
 
 
-{#- Stops where names of the window's records are not those that are captured. -#}
-{% macro _check_logged_names(window) %}
-    {% do dbt_cdc._check_spelling(window) %}
-    {% do dbt_cdc._check_names_of_window(window) %}
-{% endmacro %}
-
-
-{#- The touched tables that the command captures: it may be the task of one of many models. -#}
+{#- The touched tables that the command captures: it may be the task of one of many models. Who publishes settles what
+    is known of all. -#}
 {% macro _touched_by_command(window) %}
     {% set models, tables = [], [] %}
     {% for id in selected_resources if id in graph.nodes %}
+        {% do return(window.touched_tables) if graph.nodes[id].config.materialized == 'publication' %}
         {% do models.append(graph.nodes[id].name) %}
     {% endfor %}
     {% for instance in dbt_cdc._capture_instances().values() if instance.model in models %}

@@ -43,7 +43,8 @@ ddl as (
 {%- endmacro %}
 
 
-{#- Those of the records, behind an LSN and up to the last commit. One at the LSN of a commit is of its transaction. -#}
+{#- Those of the records, behind an LSN, from the first commit up to the last: an older one, which SQL Server keeps,
+    would be the log's beginning. One at the LSN of a commit is of its transaction. -#}
 {% macro _exported_ddl_records(last_lsn) -%}
 select
     ddl_lsn,
@@ -59,7 +60,8 @@ select
     null
 from ddl
 left join commits on ddl_lsn = commit_lsn
-where ddl_lsn > '{{ last_lsn }}' and ddl_lsn <= (select max(commit_lsn) from commits)
+cross join (select min(commit_lsn) as first_commit, max(commit_lsn) as last_commit from commits)
+where ddl_lsn > '{{ last_lsn }}' and ddl_lsn between first_commit and last_commit
 {%- endmacro %}
 
 
@@ -84,7 +86,8 @@ left join (
         'with ' ~ dbt_cdc._exported_ddl(tables, change_tables, ddl_history, time_zone)
         ~ ' select count(*) as statements, min(ddl_lsn) as first_lsn from ddl left anti join ' ~ log ~ ' as log on '
         ~ "operation = 'DDL' and lsn = ddl_lsn and log.source_schema = ddl.source_schema and log.source_name = "
-        ~ "ddl.source_name where ddl_lsn <= '" ~ last_lsn ~ "'")[0] %}
+        ~ "ddl.source_name where ddl_lsn <= '" ~ last_lsn ~ "' and ddl_lsn >= (select min(lsn) from " ~ log
+        ~ " where operation = 'COMMIT')")[0] %}
     {% do dbt_cdc._log_line(
         late.statements ~ ' statements of ' ~ ddl_history ~ ' landed when the log had later commits, and are not in '
         ~ 'it, the first at ' ~ late.first_lsn

@@ -55,7 +55,8 @@
         {% do dbt_cdc._enter_phase(3) %}
         {% do dbt_cdc._check_reaches_floor(window) %}
         {% do dbt_cdc._register_instances(window) %}
-        {% do dbt_cdc._check_logged_names(window) %}
+        {% do dbt_cdc._check_spelling(window) %}
+        {% do dbt_cdc._check_names_of_window(window) %}
         {% do dbt_cdc._check_tracked_names_of_window(window, dbt_cdc._tracked_tables().values()) %}
         {% do window.update(is_checked=true, versions=dbt_cdc._window_versions(window)) %}
         {#- asked once, before the change tables ask in threads of their own -#}

@@ -4,8 +4,6 @@ only the published bounds can tell is an error of the query: tests/scenarios/tes
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from shop import HIGH, LOW, Shop, first_line, published
 
@@ -138,7 +136,8 @@ def test_an_lsn_without_quotes(shop: Shop) -> None:
         said = shop.refusal("ask", calls=[("_normalize_lsn", lsn, "lsn")])
         assert "' is not an LSN: give 0x and 20 hexadecimal digits" in said, lsn
     until = "--vars", f"{{cdc_scan_until: {LOW}}}", "--args", '{calls: [["_scan_until"]]}'
-    assert json.loads(shop.dbt("run-operation", "ask", *until).printed) == f"lsn > '{LOW}'"
+    said = shop.dbt("run-operation", "ask", *until).output  # 20260701 would be one, too
+    assert f"CDC 313: var cdc_scan_until is the number {number}: put it in quotes: '{LOW}'" in said
 
 
 @pytest.mark.parametrize("rows", [[], published()], ids=["nothing", "announced"])

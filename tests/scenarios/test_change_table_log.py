@@ -509,6 +509,7 @@ def test_the_statements_of_the_source(notes: Exported) -> None:
     """Between commits and at one, two at one LSN; those of other instances are not the log's."""
     begin(notes)
     statements = [
+        (5, 7, "alter table dbo.notes add old int"),
         (15, 7, "alter table dbo.notes add a int"),
         (16, 8, "alter table dbo.other add a int"),
         (17, 7, "alter table dbo.notes add b int"),
@@ -526,6 +527,7 @@ def test_the_statements_of_the_source(notes: Exported) -> None:
 
     for statement in [*statements, statements[0]]:  # an export may hold a row twice
         alter(*statement)
+    commit(notes, 10)
     change(notes, 20, 11, 2, 1, "a")
     commit(notes, 20, minute=1)
     shown = "select * from {schema}.ddl_history order by ddl_lsn, ddl_command"
@@ -543,6 +545,7 @@ def test_the_statements_of_the_source(notes: Exported) -> None:
             for row in notes.sql(shown)
         ]
         assert found == known
+        assert "landed when the log had" not in result.output
         change(notes, 40, 31, 2, 2, "b")
         commit(notes, 40, minute=2)
     assert len(notes.changes(NOTES)) == 2
