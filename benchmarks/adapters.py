@@ -118,8 +118,9 @@ def adapters(count: int) -> Iterator[Adapter]:
     rows = {t.source_name: adapter_rows.change_table(count, t) for t in TABLES}
     yield Adapter(
         "change_table_log",
-        {**rows, "lsn_time_mapping": adapter_rows.lsn_time_mapping(count)},
-        "change_table_log({tables}, source('landing', 'lsn_time_mapping'))",
+        # by another name, as it lands in the schema of the target
+        {**rows, "commits": adapter_rows.lsn_time_mapping(count)},
+        "change_table_log({tables}, source('landing', 'commits'))",
         images(
             "hex(`__$start_lsn`) as lsn, hex(`__$seqval`) as seqval, `__$operation` as operation,"
             " hex(`__$update_mask`) as mask, `__$command_id` as command_id"
