@@ -16,7 +16,8 @@
         {% elif row.fate == 'late' %}
             {% do dbt_cdc.raise_cdc_error(
                 22859, 'change_table_log: ' ~ what ~ ' landed when the log had their commits, and are not in it',
-                'export cdc.lsn_time_mapping first and the change tables after it; write the log anew (dbt run '
+                'where they were erased from the log, erase them in the export, too; else export '
+                ~ 'cdc.lsn_time_mapping first and the change tables after it, write the log anew (dbt run '
                 ~ '--full-refresh --select ' ~ log.identifier ~ ') and take them in as late commits ('
                 ~ dbt_cdc._page('monitoring.md') ~ ')'
             ) %}

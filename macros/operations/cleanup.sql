@@ -66,9 +66,16 @@
     {% do dbt_cdc._print_rows(lines) %}
     {% if cleaned.kept %}
         {% set problem = 'rows of ' ~ cleaned.kept.keys() | sort | join(', ') ~ ' could not be removed' %}
-        {% set advice = 'validity_intervals still shows an old low end, so queries may read them; the next '
-            ~ 'cleanup raises it and removes them' if 'readable' in cleaned.kept.values()
-            else 'their low ends are raised, so no query reads these rows; the next cleanup removes them' %}
+        {% set advice = [] %}
+        {% do advice.append('validity_intervals still shows an old low end, so queries may read them; the next '
+            ~ 'cleanup raises it and removes them') if 'readable' in cleaned.kept.values() %}
+        {% do advice.append('their low ends are raised, so no query reads these rows; the next cleanup removes them')
+            if 'failed' in cleaned.kept.values() %}
+        {% for instance in cleaned.instances if cleaned.kept.get(instance.capture_instance) == 'missing' %}
+            {% do advice.append(instance.relation ~ ' is not there; to take the instance out: '
+                ~ dbt_cdc._disable_command(instance)) %}
+        {% endfor %}
+        {% set advice = advice | join('; ') %}
         {% do dbt_cdc._record_errors([{
             'error_number': 22852,
             'error_message': dbt_cdc._error_text(22852, problem, advice),

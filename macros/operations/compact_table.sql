@@ -1,23 +1,22 @@
-{#- After a cleanup: one file of the many small ones that captures leave, and on demand a VACUUM. -#}
-{% macro _tend_files(instances, compact, vacuum_hours) %}
-    {% set tended = instances | rejectattr('removed_rows', 'equalto', 'failed') %}
-    {% set relations = tended | map(attribute='relation') | list %}
-    {% for table in ['lsn_time_mapping', 'scan_transactions', 'scan_sessions'] %}
-        {% do relations.append(dbt_cdc._state_relation(table)) %}
+{#- After a cleanup: one file of the many small ones that runs leave, and on demand a VACUUM, also of all state. -#}
+{% macro _tend_files(tables, compact, vacuum_hours) %}
+    {% set tended, state = tables | rejectattr('removed_rows', 'equalto', 'failed') | list, [] %}
+    {% for node in dbt_cdc._state_nodes()
+        if node.config.materialized == 'state_table' and dbt_cdc._has_state(node.name) %}
+        {% do state.append({'name': node.name, 'relation': dbt_cdc._state_relation(node.name)}) %}
     {% endfor %}
     {% if compact %}
-        {% for relation in relations if dbt_cdc._is_worth_compacting(relation) %}
-            {% set files = dbt_cdc._compact_table(relation) %}
-            {% for instance in instances if instance.relation == relation %}
-                {% do instance.update(compacted_files=files) %}
-            {% endfor %}
+        {#- those to which each run adds rows -#}
+        {% set growing = ['lsn_time_mapping', 'scan_transactions', 'scan_sessions', 'dm_cdc_errors',
+            'event_balances'] %}
+        {% for table in tended + (state | selectattr('name', 'in', growing) | list)
+            if dbt_cdc._is_worth_compacting(table.relation) %}
+            {% do table.update(compacted_files=dbt_cdc._compact_table(table.relation)) %}
         {% endfor %}
     {% endif %}
-    {% if vacuum_hours %}
-        {% for relation in relations %}
-            {% do run_query('vacuum ' ~ relation ~ ' retain ' ~ vacuum_hours ~ ' hours') %}
-        {% endfor %}
-    {% endif %}
+    {% for table in tended + state if vacuum_hours %}
+        {% do run_query('vacuum ' ~ table.relation ~ ' retain ' ~ vacuum_hours ~ ' hours') %}
+    {% endfor %}
 {% endmacro %}
 
 

@@ -77,10 +77,11 @@
     {% endfor %}
     {% do log(
         'delete from the project: ' ~ files | join(' and ') ~ ', and the name in cdc_capture_instances' if files
-        else 'the project has no model of it any more' ~ (
-            '; ' ~ relation ~ ' is not there: where the model had another schema or name, drop its table by hand'
-            if load_cached_relation(relation) is none), info=true
+        else 'the project has no model of it any more', info=true
     ) %}
+    {% do log(
+        relation ~ ' is not there: where the model had another schema or name, drop its table by hand', info=true
+    ) if load_cached_relation(relation) is none %}
 {% endmacro %}
 
 

@@ -1,13 +1,12 @@
 {#- Rows below the low ends, then what the state need not know any more. One question counts such rows of all
-    tables. Each instance gets `removed_rows`: how many, or 'failed', as where somebody has dropped the
-    table. Gives what could not be removed: {table: 'failed', or 'readable' where the view still shows an old
-    low end}. -#}
+    tables. Each instance gets `removed_rows`: how many, or 'failed'. Gives what could not be removed: {table: 'failed',
+    'missing' where somebody has dropped the table, or 'readable' where the view still shows an old low end}. -#}
 {% macro _remove_dead_rows(instances, is_job, threshold=none) %}
     {% set tables, kept, questions = [], {}, [] %}
     {% for instance in instances %}
         {% if load_cached_relation(instance.relation) is none %}
             {% do instance.update(removed_rows='failed') %}
-            {% do kept.update({instance.capture_instance: 'failed'}) %}
+            {% do kept.update({instance.capture_instance: 'missing'}) %}
         {% else %}
             {% do instance.update(removed_rows=0) %}
             {% do tables.append({

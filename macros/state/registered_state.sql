@@ -53,6 +53,12 @@
     or the new ones, or wider ones where the log has no DDL that tells them. Until it has captured a row and is
     published, its types are those of its YAML: a first bad record tells that one is wrong. -#}
 {% macro _check_unedited(instance, registered, is_published=true) %}
+    {% if not registered.columns %}
+        {% do dbt_cdc.raise_cdc_error(
+            22981, "capture instance '" ~ instance.name ~ "' has no columns in captured_columns, as where "
+            ~ 'disable_table was stopped', dbt_cdc._begin_anew_advice(registered, 'let it end, and ')
+        ) %}
+    {% endif %}
     {% set given, fixed, is_same, is_same_type = [], [], [], [] %}
     {% for column in instance.columns %}
         {% set data_type = column.data_type | lower %}
@@ -138,11 +144,15 @@
 
 {#- What nobody has read yet can begin anew, also what its readers are told of. -#}
 {% macro _begin_anew_advice(registered, why='as nothing of it is published yet, ') %}
+    {% do return(why ~ 'begin anew: ' ~ dbt_cdc._disable_command(registered) ~ ', and run again') %}
+{% endmacro %}
+
+
+{% macro _disable_command(registered) %}
     {% set arguments = '{source_schema: ' ~ dbt_cdc._yaml_text(registered.source_schema) ~ ', source_name: '
         ~ dbt_cdc._yaml_text(registered.source_name) ~ ', capture_instance: '
         ~ dbt_cdc._yaml_text(registered.capture_instance) ~ ', dry_run: false}' %}
-    {% do return(why ~ "begin anew: dbt run-operation disable_table --args '" ~ arguments.replace("'", "'\\''")
-        ~ "', and run again") %}
+    {% do return("dbt run-operation disable_table --args '" ~ arguments.replace("'", "'\\''") ~ "'") %}
 {% endmacro %}
 
 

@@ -81,6 +81,16 @@ def test_an_edit_before_the_first_publication(shop: Shop, known: dict[str, Any])
     assert "{source_schema: dbo, source_name: notes, capture_instance: dbo_notes, dry_" in line
 
 
+def test_an_instance_that_was_being_removed(shop: Shop) -> None:
+    """A kill between the last two DELETEs of disable_table: no edit can be taken back."""
+    others = [registered(i) for i in INSTANCES if i != NOTES]
+    line = scan(shop, {
+        r"from \S*change_tables as instances": [*others, registered(NOTES, columns=())]
+    })  # fmt: skip
+    assert "CDC 22981: capture instance 'dbo_notes' has no columns in captured_columns" in line
+    assert "let it end, and begin anew: dbt run-operation disable_table --args '{" in line
+
+
 def test_an_edited_capture_from(shop: Shop) -> None:
     """Before the first publication, where the instance would lack what the log's start has."""
     late = replace(NOTES, source_name="late", capture_instance="dbo_late")
