@@ -122,13 +122,13 @@ def changed_rows(before: Log, after: Log) -> bool:
 
 
 @functools.cache
-def state_tables() -> dict[str, str]:
-    """The package's state tables: name -> columns."""
+def state_tables(of_jobs: bool = False) -> dict[str, str]:
+    """The package's state tables: name -> columns; those of jobs are made by operations."""
     read = yaml.safe_load((METADATA / "_metadata.yml").read_text(encoding="utf-8"))
     return {
         model["name"]: ", ".join(f"{c['name']} {c['data_type']}" for c in model["columns"])
         for model in read["models"]
-        if model.get("config", {}).get("meta", {}).get("made_for") != "jobs"
+        if (of_jobs or model.get("config", {}).get("meta", {}).get("made_for") != "jobs")
         and STATE_BODY.search((METADATA / f"{model['name']}.sql").read_text(encoding="utf-8"))
     }
 

@@ -3,16 +3,12 @@
 {% macro _check_told_transactions(previous_lsn, to_lsn) %}
     {% set log = dbt_cdc._log_relation() %}
     {% if not dbt_cdc._log_is_of_adapter() and dbt_cdc._tells_transactions(log, previous_lsn, to_lsn) %}
-        {#- records may be below the window -#}
-        {% set first_lsn = dbt_cdc._fetch('select min(begin_lsn) as lsn from (\n    '
-            ~ dbt_cdc._indent(dbt_cdc._told_transactions(log, previous_lsn, to_lsn), 4) ~ '\n)')[0].lsn %}
-        {% for row in dbt_cdc._fetch(dbt_cdc._told_otherwise_sql(
-            log, previous_lsn, to_lsn, first_lsn or to_lsn)) %}
+        {% for row in dbt_cdc._fetch(dbt_cdc._told_otherwise_sql(log, previous_lsn, to_lsn)) %}
             {% do dbt_cdc.raise_cdc_error(
                 22859, 'bad log record of lsn ' ~ row.commit_lsn ~ ', tran_id ' ~ row.tran_id
                 ~ ', column transaction: it tells ' ~ row.told ~ '; the log has ' ~ row.found,
                 'nothing of this scan is published; correct `transaction` (an UPDATE, sent by run_statement), or leave '
-                ~ 'it NULL, or the column away: then the scan reads all records'
+                ~ 'it NULL: then the scan reads all records'
             ) %}
         {% endfor %}
     {% endif %}
@@ -20,27 +16,44 @@
 
 
 {#- The first transaction that commits after `previous_lsn` and up to `to_lsn` and has other records than its COMMIT
-    tells; they are looked for from `first_lsn` on, and a begin_lsn may be below the first. -#}
-{% macro _told_otherwise_sql(log, previous_lsn, to_lsn, first_lsn) -%}
+    tells, wherever they are in the log. A begin_lsn may be below the first, but not below a record of another
+    transaction that had this id. -#}
+{% macro _told_otherwise_sql(log, previous_lsn, to_lsn) -%}
 with told as (
     {{ dbt_cdc._indent(dbt_cdc._told_transactions(log, previous_lsn, to_lsn), 4) }}
 ),
 
+of_told as (
+    select log.*
+    from {{ log }} as log
+    left semi join told on log.tran_id = told.tran_id
+    union all
+    select * from {{ log }} where tran_id is null and lsn > '{{ previous_lsn }}' and lsn <= '{{ to_lsn }}'
+),
+
 found as (
-    {%- set floor_lsn = [dbt_cdc.decrement_lsn([first_lsn, dbt_cdc.increment_lsn(dbt_cdc._zero_lsn())] | max),
-        previous_lsn] | min %}
-    {{ dbt_cdc._indent(dbt_cdc._found_transactions(log, floor_lsn, to_lsn, none), 4) }}
+    {{ dbt_cdc._indent(dbt_cdc._found_transactions('of_told', dbt_cdc._zero_lsn(), to_lsn, none), 4) }}
+),
+
+captured as (
+    select
+        told.commit_lsn,
+        count(*) as records
+    from told
+    inner join of_told on told.tran_id = of_told.tran_id and of_told.lsn between told.begin_lsn and told.commit_lsn
+    group by told.commit_lsn
 ),
 
 texts as (
     select
         commit_lsn,
         told.tran_id,
-        {{ dbt_cdc._indent(
-            dbt_cdc._transaction_text('told', 'greatest(told.begin_lsn, found.begin_lsn)'), 8) }} as told,
+        {{ dbt_cdc._indent(dbt_cdc._transaction_text('told', 'if(captured.records <> found.record_count, '
+            ~ 'told.begin_lsn, greatest(told.begin_lsn, found.begin_lsn))'), 8) }} as told,
         {{ dbt_cdc._indent(dbt_cdc._transaction_text('found', 'found.begin_lsn'), 8) }} as found
     from told
     inner join found using (commit_lsn)
+    left join captured using (commit_lsn)
 )
 
 select * from texts

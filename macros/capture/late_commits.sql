@@ -4,14 +4,16 @@
 {% macro _check_not_anew(found, scanned_lsn) %}
     {% if found.get('anew_lsn') %}
         {% set what = 'the log was captured up to ' ~ scanned_lsn ~ ', and has a later commit below, ' ~ found.anew_lsn
-            ~ ' (tran_id ' ~ found.anew_tran_id ~ ', ' ~ found.anew_time ~ '): its LSNs began anew' %}
+            ~ ' (tran_id ' ~ found.anew_tran_id ~ ', ' ~ found.anew_time ~ '): its LSNs began anew, or times of '
+            ~ 'captured commits were edited' %}
         {% if dbt_cdc._stop_or_pass('cdc_late_commits', var('cdc_late_commits', 'stop')) == 'pass' %}
-            {% do dbt_cdc._log_line(what ~ '; no change table has what it tells') %}
+            {% do dbt_cdc._log_line(what ~ '; no change table has what came anew') %}
         {% else %}
             {% do dbt_cdc.raise_cdc_error(
                 22859, what,
                 'LSNs only rise: give what came since LSNs behind ' ~ scanned_lsn ~ '; where the source was restored, '
-                ~ 'land it in a log with a schema of its own; to go on without it, give vars: {cdc_late_commits: pass}'
+                ~ 'land it in a log with a schema of its own; to go on without it, or where times alone were edited, '
+                ~ 'give vars: {cdc_late_commits: pass} until later commits are captured'
             ) %}
         {% endif %}
     {% endif %}

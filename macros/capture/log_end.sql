@@ -10,6 +10,10 @@
     {% do dbt_cdc._log_line(
         'the commit ' ~ found.timeless_lsn ~ ' has no record_time: no window by time has its changes'
     ) if found.timeless_lsn %}
+    {#- where there is a commit, the window's records are checked -#}
+    {% do dbt_cdc.raise_cdc_error(
+        22859, 'bad log record of ' ~ found.unknown_operation, dbt_cdc._bad_record_advice()
+    ) if found.unknown_operation and not found.commits %}
     {% set most_commits = dbt_cdc._most_commits_of_run() or found.most_commits %}
     {% if found.log_end and most_commits and (found.commits or 0) > most_commits %}
         {% do return(dbt_cdc._fetch(dbt_cdc._log_end_sql(scanned_lsn, most_commits))[0].log_end) %}
@@ -44,7 +48,11 @@
                 coalesce(concat('table ', source_schema, '.', source_name), 'no table'),
                 ', column lsn, tran_id ', coalesce(tran_id, 'NULL'),
                 ': the LSN is ', coalesce(concat('\'', lsn, '\''), 'NULL')
-            ) end as malformed
+            ) end as malformed,
+            case when not coalesce(operation in ({{ dbt_cdc._literals(dbt_cdc._operations()) }}), false) then concat(
+                coalesce(concat('table ', source_schema, '.', source_name), 'no table'), ', column operation, lsn ',
+                lsn, ': the operation is ', coalesce(concat('\'', operation, '\''), 'NULL')
+            ) end as unknown_operation
         from {{ dbt_cdc._log_relation() }}
         where
             lsn > '{{ scanned_lsn }}'
@@ -80,6 +88,7 @@
         min(if(records.is_commit and records.record_time is null, records.lsn, null)) as timeless_lsn,
         min(records.lsn) as first_lsn,
         min(records.malformed) as malformed,
+        min(records.unknown_operation) as unknown_operation,
         {{ dbt_cdc._session_time_zone() }} as time_zone
     from records
     {%- if bound %}

@@ -46,8 +46,9 @@
 {#- What the schema changes of a window mean for an instance; of the whole log, where it backfills: those before its
     low end do not count. -#}
 {% macro _plan_in_window(instance, window, changes) %}
-    {% set seen = dbt_cdc._schema_changes_since_log_start(window)
-        if dbt_cdc._instance_window(instance, window).is_backfill else changes %}
+    {% set is_backfill = dbt_cdc._instance_window(instance, window).is_backfill %}
+    {% do dbt_cdc._check_told_transactions(dbt_cdc._zero_lsn(), window.to_lsn) if is_backfill %}
+    {% set seen = dbt_cdc._schema_changes_since_log_start(window) if is_backfill else changes %}
     {% do return(dbt_cdc._plan_schema_changes(
         instance, instance.registered, seen, is_published=instance.name | lower in window.published)) %}
 {% endmacro %}

@@ -63,16 +63,14 @@
 {% endmacro %}
 
 
-{#- The different `encodings` that the window's records have, by table: where an adapter may have written the
-    log, one of this project or that of a source. They are cached when all are known, as threads ask at once. -#}
+{#- The different `encodings` that the window's records have, by table. They are cached when all are known, as threads
+    ask at once. -#}
 {% macro _encodings_of_log(window) %}
     {% set cache = dbt_cdc._invocation_cache() %}
     {% set key = 'encodings since ' ~ window.floor_lsn %}
     {% if key not in cache %}
         {% set found = {} %}
-        {% if window.to_lsn and not dbt_cdc._is_unit_test()
-            and (dbt_cdc._adapter_types() is not none or var('cdc_log_source', none))
-            and dbt_cdc._log_has(window.log, 'encodings') %}
+        {% if window.to_lsn and not dbt_cdc._is_unit_test() and dbt_cdc._log_has(window.log, 'encodings') %}
             {% for row in dbt_cdc._fetch(
                 "select source_schema || '.' || source_name as source_table, "
                 ~ 'to_json(array_sort(collect_set(encodings))) as encodings, count_if(encodings is null) as without '

@@ -6,11 +6,13 @@
     case
         when not lsn rlike '{{ dbt_cdc._lsn_pattern() }}' then {{ dbt_cdc._raise_bad_record(
             place, "'the LSN is not 0x and 20 upper-case hexadecimal digits'") }}
-        when operation in ('DDL', 'TRUNCATE') then lsn
-        when tran_id is null then {{ dbt_cdc._raise_bad_record(place, "'tran_id is NULL'") }}
+        when operation = 'DDL' or operation = 'TRUNCATE' and source_schema is not null and source_name is not null
+            then lsn
+        when tran_id is null and operation <> 'TRUNCATE'
+            then {{ dbt_cdc._raise_bad_record(place, "'tran_id is NULL'") }}
         when operation in ('BEGIN', 'COMMIT', 'ROLLBACK') then lsn
         when operation is null
-            or operation not in ('INSERT', 'UPDATE', 'DELETE')
+            or operation not in ('INSERT', 'UPDATE', 'DELETE', 'TRUNCATE')
             then {{ dbt_cdc._raise_bad_record(
                 place, "concat('the operation is ', coalesce(concat('\\'', operation, '\\''), 'NULL'))"
             ) }}
@@ -19,3 +21,8 @@
         else lsn
     end
 {%- endmacro %}
+
+
+{% macro _operations() %}
+    {% do return(['BEGIN', 'COMMIT', 'ROLLBACK', 'INSERT', 'UPDATE', 'DELETE', 'DDL', 'TRUNCATE']) %}
+{% endmacro %}

@@ -48,15 +48,15 @@
                     place, "concat('its column transaction tells no begin_lsn: ', summary)"), 16) }}
             else told.begin_lsn
         end as begin_lsn,
-        cast(told.begin_time as timestamp) as begin_time,
+        {{ dbt_cdc._told_time('told.begin_time', place) }} as begin_time,
         commit_lsn,
         commit_time,
         array_union(coalesce(told.inserted, array()), coalesce(told.deleted, array())) as changed_tables,
         coalesce(told.updated, array()) as updated_tables,
         told.records as record_count,
         transform(coalesce(told.schema_changes, array()), change -> named_struct(
-            'lsn', change.lsn, 'record_time', cast(change.record_time as timestamp), 'operation', change.operation,
-            'source_schema', change.source_schema, 'source_name', change.source_name
+            'lsn', change.lsn, 'record_time', {{ dbt_cdc._told_time('change.record_time', place) }},
+            'operation', change.operation, 'source_schema', change.source_schema, 'source_name', change.source_name
         )) as schema_changes
     from (
         select
@@ -91,6 +91,12 @@
         and lsn > '{{ previous_lsn }}'
         and lsn <= '{{ to_lsn }}'
     group by lsn
+{%- endmacro %}
+
+
+{% macro _told_time(text, place) -%}
+coalesce(try_cast({{ text }} as timestamp), if({{ text }} is null, null, {{ dbt_cdc._raise_bad_record(
+    place, "concat('its column transaction tells the time ', " ~ text ~ ")") }}))
 {%- endmacro %}
 
 

@@ -1,15 +1,23 @@
-{#- Run-operation: makes all persistent functions anew, e.g. after an update of the package. -#}
+{#- Run-operation: makes all persistent functions anew, as after an update of the package, and gives state tables the
+    columns that it has brought. -#}
 {% macro create_functions() %}
     {% if execute %}
-        {% set known = dbt_cdc._registered_if_any() %}
-        {% for name, instance in dbt_cdc._capture_instances().items() if name in known %}
+        {% for node in dbt_cdc._state_nodes()
+            if node.config.materialized == 'state_table' and dbt_cdc._has_state(node.name) %}
+            {% do dbt_cdc._add_missing_columns(node.name, adapter.get_columns_in_relation(
+                dbt_cdc._state_relation(node.name)) | map(attribute='name') | list) %}
+        {% endfor %}
+        {#- those of a table that is not captured or published yet are made by the run that publishes it -#}
+        {% set known, captured = dbt_cdc._registered_if_any(), [] %}
+        {% for name, instance in dbt_cdc._capture_instances().items()
+            if name in known and load_cached_relation(instance.relation) is not none %}
             {% do dbt_cdc._check_unedited(instance, known[name]) %}
             {% do dbt_cdc._take_registered(instance, known[name]) %}
+            {% do captured.append(instance) %}
         {% endfor %}
-        {#- those of a table that is not published yet are made by the run that publishes it -#}
         {% set tracked = dbt_cdc._tracked_tables().values()
             | selectattr('key', 'in', dbt_cdc._tracking_state().min_valid_versions) | list %}
-        {% for name in dbt_cdc._create_functions(dbt_cdc._capture_instances().values() | list)
+        {% for name in dbt_cdc._create_functions(captured)
             + dbt_cdc._create_tracking_functions(tracked) %}
             {% do log('created ' ~ name, info=true) %}
         {% endfor %}

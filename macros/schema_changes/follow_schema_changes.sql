@@ -56,8 +56,15 @@
         {% endfor %}
         {% do instance.update(columns=columns) %}
         {#- those of a new one come with its publication -#}
-        {% do dbt_cdc._create_functions([instance])
-            if dbt_cdc._switch_of_var('cdc_persistent_functions', true) and not plan.is_new %}
+        {% if not plan.is_new %}
+            {% do dbt_cdc._log_line(
+                instance.name ~ ' has wider types: make fn_all_changes_' ~ dbt_cdc._object_name(instance.name)
+                ~ ' and fn_net_changes_... anew where you have made them, for they cut values to the old ones (dbt '
+                ~ 'run-operation generate_wrapper_function)'
+            ) %}
+            {% do dbt_cdc._create_functions([instance])
+                if dbt_cdc._switch_of_var('cdc_persistent_functions', true) %}
+        {% endif %}
     {% endif %}
 {% endmacro %}
 

@@ -30,7 +30,7 @@ from (
             end,
             case
                 when
-                    operation in ('INSERT', 'UPDATE', 'DELETE')
+                    operation in ('INSERT', 'UPDATE', 'DELETE', 'TRUNCATE')
                     and (source_schema is null or source_name is null)
                     then 'it names no source table'
             end

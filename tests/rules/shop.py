@@ -68,7 +68,7 @@ ASK = """
 
 def columns_of(table: str) -> list[str]:
     """The columns of a state table."""
-    return [column.split()[0] for column in state_tables()[table].split(", ")]
+    return [column.split()[0] for column in state_tables(of_jobs=True)[table].split(", ")]
 
 
 def registered(instance: CaptureInstance, **other: Any) -> dict[str, Any]:
@@ -183,6 +183,11 @@ def described(*columns: str) -> Rows:
     return [{"col_name": name, "data_type": "string", "comment": None} for name in columns]
 
 
+def of_state(sql: str) -> Rows:
+    """The columns of a state table, as this version makes it."""
+    return described(*columns_of(sql.rsplit(".", 1)[1]))
+
+
 def cast_time(sql: str) -> Rows:
     """A text as Spark reads it: NULL where there is no such time."""
     text = re.search(r"try_cast\('([^']*)'", sql)
@@ -230,7 +235,7 @@ def answers() -> dict[str, Answer]:
         r"^with ddl as": last_ddl,
         r"schema_of_variant_agg": seen_in_images(),
         r"^describe extended \S*raw_log": described("lsn", "after_image"),
-        r"^describe extended \S*consumer_bookmarks": described(*columns_of("consumer_bookmarks")),
+        rf"^describe extended \S*\.({'|'.join(state_tables(of_jobs=True))})$": of_state,
         r"select distinct name\s+from reread": [],
     }
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from database import Answer
-from shop import LOW, Shop
+from database import Answer, Rows
+from shop import INSTANCES, LOW, Shop, columns_of, described, registered
 
 COLUMNS = [{"name": "id", "data_type": "int"}, {"name": "name", "data_type": "string"}]
 MISTAKES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
@@ -216,3 +217,31 @@ def test_create_functions_makes_those_of_published_tables(shop: Shop, versions: 
     made = re.findall(r"created \S+\.(\w+)", result.output)
     assert "fn_cdc_get_all_changes_dbo_items" in made, result.output
     assert ("changetable_changes_dbo_items" in made) == ("items" in versions), made
+
+
+def test_create_functions_follows_an_older_version(shop: Shop) -> None:
+    """State tables get the columns that they lack; an instance without a table has no functions."""
+    altered: list[str] = []
+
+    def alter(sql: str) -> Rows:
+        altered.append(sql)
+        return []
+
+    columns = [name for name in columns_of("change_tables") if name != "before_image"]
+    gone = registered(replace(INSTANCES[0], capture_instance="gone"))
+    result = shop.dbt(
+        "run-operation", "create_functions",
+        answer={
+            r"^describe extended \S*\.change_tables$": described(*columns),
+            r"^begin declare exit handler .* alter table": alter,
+            r"^begin\s+create or replace function": [],
+            r"from \S*change_tables as instances": [gone, *map(registered, INSTANCES[1:])],
+        },
+        may_lack=True,
+    )  # fmt: skip
+    (statement,) = altered
+    assert statement.endswith(".change_tables add columns (before_image string); end"), statement
+    made = re.findall(r"created \S+\.(\w+)", result.output)
+    name = INSTANCES[0].capture_instance
+    assert f"fn_cdc_get_all_changes_{name}" not in made
+    assert f"fn_cdc_get_all_changes_{INSTANCES[1].capture_instance}" in made, result.output

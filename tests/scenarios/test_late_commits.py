@@ -261,39 +261,121 @@ def test_a_log_that_tells_some_transactions(make_project: Callable[..., Project]
     assert ids(target) == [1, 2, 3, 4, 5, 6]
 
 
-@pytest.mark.parametrize(
-    ("told", "instead", "says"),
-    [
-        ("'records', 2", "'records', 3", "3 records from {first} on, inserts or deletes in dbo.i"),
-        ("'items'", "'notes'", "2 records from {first} on, inserts or deletes in dbo.notes;"),
-        ("'updated', array()", "'updated', array(named_struct('source_schema', 'dbo',"
-         " 'source_name', 'items'))", "in dbo.items, updates in dbo.items;"),
-        ("'schema_changes', array()", "'schema_changes', array(named_struct('lsn', lsn,"
-         " 'operation', 'TRUNCATE', 'source_schema', 'dbo', 'source_name', 'items'))",
-         "TRUNCATE of dbo.items at {commit};"),
-        ("min(lsn)", "max(lsn)", "2 records from {commit} on, "),
-    ],
-)  # fmt: skip
-def test_a_commit_that_tells_something_else(
-    make_project: Callable[..., Project], told: str, instead: str, says: str
-) -> None:
+OTHERWISE = [
+    ("'records', 2", "'records', 3", "3 records from {first} on, inserts or deletes in dbo.i"),
+    ("'items'", "'notes'", "2 records from {first} on, inserts or deletes in dbo.notes;"),
+    ("'updated', array()", "'updated', array(named_struct('source_schema', 'dbo',"
+     " 'source_name', 'items'))", "in dbo.items, updates in dbo.items;"),
+    ("'schema_changes', array()", "'schema_changes', array(named_struct('lsn', lsn,"
+     " 'operation', 'TRUNCATE', 'source_schema', 'dbo', 'source_name', 'items'))",
+     "TRUNCATE of dbo.items at {commit};"),
+    ("min(lsn)", "max(lsn)", "2 records from {commit} on, "),
+]  # fmt: skip
+
+
+def test_a_commit_that_tells_something_else(make_project: Callable[..., Project]) -> None:
+    """Other records, tables or places than the log has: the window is not opened."""
     target, writer = capture(make_project)
     target.land(writer.insert("items", id=1, name="n"))
     target.run()
     first, commit = part(writer, "INSERT", "told", 2), part(writer, "COMMIT", "told")
     target.land([first, commit])
-    target.project.write("models/raw_log.sql", TOLD.replace(told, instead))
-    result = target.project.dbt("run")
-    for text in (
-        f"CDC 22859: bad log record of lsn {commit.lsn}, tran_id told, column transaction: it",
-        says.format(first=first.lsn, commit=commit.lsn),
-        f"; the log has 2 records from {first.lsn} on, inserts or deletes in dbo.items: nothing",
-        "or leave it NULL, or the column away",
-    ):
-        assert text in result.output, result.output
+    for told, instead, says in OTHERWISE:
+        target.project.write("models/raw_log.sql", TOLD.replace(told, instead))
+        result = target.project.dbt("run")
+        for text in (
+            f"CDC 22859: bad log record of lsn {commit.lsn}, tran_id told, column transaction: it",
+            says.format(first=first.lsn, commit=commit.lsn),
+            f"; the log has 2 records from {first.lsn} on, inserts or deletes in dbo.items: noth",
+            "or leave it NULL: then the scan reads all records",
+        ):
+            assert text in result.output, result.output
+    times = TOLD.replace("'records', 2", "'records', 2, 'begin_time', '01.03.2026 12:00'")
+    target.project.write("models/raw_log.sql", times)
+    text = f"lsn {commit.lsn}, tran_id told: its column transaction tells the time 01.03.2026 12:00"
+    assert text in target.project.dbt("run").output
     target.project.write("models/raw_log.sql", TOLD)
     target.run()
     assert ids(target) == [1, 2]
+
+
+def telling(told: dict[str, tuple[str, int]]) -> str:
+    """A log whose COMMITs, by LSN, tell a first LSN and a number of records."""
+    text = TOLD.replace(" and tran_id = 'told'", "")
+    begins = " ".join(f"when '{lsn}' then '{begin}'" for lsn, (begin, _) in told.items())
+    counts = " ".join(f"when '{lsn}' then {records}" for lsn, (_, records) in told.items())
+    begin = text[text.index("(select min(lsn)") : text.index("'told'),") + len("'told')")]
+    return text.replace(begin, f"case lsn {begins} end").replace(
+        "'records', 2", f"'records', case lsn {counts} end"
+    )
+
+
+@pytest.mark.parametrize("end", [None, pytest.param("ROLLBACK", marks=pytest.mark.more)])
+def test_records_of_an_earlier_batch(make_project: Callable[..., Project], end: str | None) -> None:
+    """A COMMIT that tells the records of its batch leaves out those that landed before; one that
+    begins too low takes in those of another transaction that had its id."""
+    target, writer = capture(make_project)
+    early = [part(writer, "INSERT", "long", 1), *([part(writer, end, "long")] if end else [])]
+    short = [part(writer, "INSERT", "short", 2), part(writer, "COMMIT", "short")]
+    told = {short[1].lsn: (short[0].lsn, 2)}
+    target.project.write("models/raw_log.sql", telling(told))
+    target.land([*early, *short])
+    target.run()
+    assert ids(target) == [2]
+    late = [part(writer, "INSERT", "long", 3), part(writer, "COMMIT", "long")]
+    target.land(late)
+    first, other = (early[0].lsn, late[0].lsn)
+    wrong, right = ((first, 2), (other, 2)) if end else ((other, 2), (first, 3))
+    target.project.write("models/raw_log.sql", telling({**told, late[1].lsn: wrong}))
+    result = target.project.dbt("run")
+    assert f"it tells 2 records from {wrong[0]} on, " in result.output, result.output
+    assert f"the log has {right[1]} records from {right[0]} on, " in result.output, result.output
+    target.project.write("models/raw_log.sql", telling({**told, late[1].lsn: right}))
+    target.run()
+    assert ids(target) == ([2, 3] if end else [1, 2, 3])
+
+
+@pytest.mark.more
+def test_what_old_commits_tell_is_checked_where_an_instance_begins_with_them(
+    make_project: Callable[..., Project],
+) -> None:
+    """The column came later: no window has compared it with the records before."""
+    target, writer = capture(make_project)
+    old = writer.insert("items", id=1, name="n")
+    target.land(old)
+    target.run()
+    new = writer.insert("items", id=2, name="n")
+    target.land(new)
+    told = {new[-1].lsn: (new[0].lsn, len(new))}
+    lies = {**told, old[-1].lsn: (old[-1].lsn, 1)}
+    target.project.write("models/raw_log.sql", telling(lies))
+    target.project.write("models/again.yml", instance_yaml([AGAIN], capture_from="log_start"))
+    target.project.write("models/items_again_ct.sql", "{{ dbt_cdc.change_table() }}")
+    result = target.project.dbt("run")
+    assert f"of lsn {old[-1].lsn}, tran_id {old[-1].tran_id}, column transaction" in result.output
+    told[old[-1].lsn] = (old[0].lsn, len(old))
+    target.project.write("models/raw_log.sql", telling(told))
+    target.run()
+    assert ids(target) == ids(target, AGAIN) == [1, 2]
+
+
+def test_a_log_without_a_commit_that_is_spelled_so(make_project: Callable[..., Project]) -> None:
+    """Nothing would ever be captured of it, in silence; and a TRUNCATE names its table."""
+    target, writer = capture(make_project)
+    first, commit = part(writer, "INSERT", "t", 1), part(writer, "COMMIT", "t")
+    target.land([first, replace(commit, operation="COMMIT  ")])
+    text = f"CDC 22859: bad log record of no table, column operation, lsn {commit.lsn}: the operat"
+    result = target.project.dbt("run")
+    assert text in result.output and "ion is 'COMMIT  ': " in result.output, result.output
+    target.amend(commit.lsn, operation="COMMIT")
+    target.run()
+    nameless = replace(writer.record("TRUNCATE", "items", tran_id=None), source_schema=None)
+    target.land([nameless, *writer.insert("items", id=2, name="n")])
+    text = f"lsn {nameless.lsn}: a record of operation TRUNCATE names no source table"
+    assert text in target.project.dbt("run").output
+    target.amend(nameless.lsn, source_schema="dbo")
+    target.run()
+    assert target.intervals()["dbo_items"][0] > commit.lsn
 
 
 @pytest.mark.parametrize("start", [0, 0x1000], ids=["below", "in the same places"])
@@ -312,11 +394,11 @@ def test_lsns_that_begin_anew(make_project: Callable[..., Project], start: int) 
     for text in (
         f"CDC 22859: the log was captured up to {writer.last}, and has a later commit below, "
         f"{late[-1].lsn} (tran_id t8, ",
-        "its LSNs began anew: LSNs only rise: give what came since LSNs behind",
-        "vars: {cdc_late_commits: pass}",
+        "its LSNs began anew, or times of captured commits were edited: LSNs only rise: give what",
+        "vars: {cdc_late_commits: pass} until later commits are captured",
     ):
         assert text in result.output, result.output
-    assert "its LSNs began anew; no change table has" in target.run(*PASS).output
+    assert "edited; no change table has what came anew" in target.run(*PASS).output
     assert ids(target) == [1, 2]
 
 
