@@ -3,13 +3,14 @@
     `first_change` the lowest WAL position of the new events, `has_old_events` whether some of them may be of
     transactions that are in the log, `has_snapshot_rows` whether rows of a snapshot are among them, `has_later_rows`
     whether there are rows of several snapshots, `snapshot_wal` the position of the one that the log begins with (-1:
-    none), `database` the connector and the database that the log is of. -#}
+    none), `database` the connector and the database that the log is of, `cut_lsn` where a log begins whose first
+    records were removed. -#}
 {% macro _debezium_batch(events, log, is_incremental, connector) %}
     {% set batch = {
         'log': log, 'is_incremental': is_incremental, 'position': none, 'last_position': none, 'last_commit': 0,
         'first_change': none, 'has_old_events': false, 'has_snapshot_rows': false, 'has_later_rows': false,
         'snapshot_wal': none, 'database': none, 'landed_below': 0, 'copies_below': 0, 'last_place': 0,
-        'connector': connector, 'has_untold': connector in ['mysql', 'mariadb'],
+        'connector': connector, 'has_untold': connector in ['mysql', 'mariadb'], 'cut_lsn': none,
     } %}
     {% set position = dbt_cdc._fetch(
         'select max(resume_position) as position from ' ~ log
@@ -77,17 +78,20 @@
 {% endmacro %}
 
 
-{#- Where the log's own snapshot is; a log of an older version tells only the first commit behind it. -#}
+{#- Where the log's own snapshot is; a log of an older version tells only the first commit behind it. And where a log
+    begins that was cut: else its first record is the BEGIN of the snapshot, or one at the snapshot's place. -#}
 {% macro _debezium_find_snapshot(batch) %}
     {% set lsn = dbt_cdc._debezium_lsn(dbt_cdc._debezium_snapshot_commit()) %}
     {% set found = dbt_cdc._fetch(
         "select max(case when operation = 'INSERT' and lsn < '" ~ lsn ~ "' then source_lsn end) as snapshot_wal, "
         ~ "min(case when operation = 'COMMIT' and lsn > '" ~ lsn ~ "' then lsn end) as first_lsn, "
+        ~ "if(min_by(operation, lsn) = 'BEGIN' and min(lsn) < '"
+        ~ dbt_cdc._debezium_lsn(dbt_cdc._debezium_snapshot_commit() + 1) ~ "', null, min(lsn)) as cut_lsn, "
         ~ "count_if(lsn = '" ~ lsn ~ "') as has_snapshot from " ~ batch.log
     )[0] %}
     {% set wal = -1 if not found.has_snapshot else found.snapshot_wal if found.snapshot_wal is not none
         else (found.first_lsn[2:16] | int(base=16)) - 1 if found.first_lsn else batch.last_snapshot_wal %}
-    {% do batch.update(snapshot_wal=wal, has_later_rows=batch.last_snapshot_wal > wal) %}
+    {% do batch.update(snapshot_wal=wal, has_later_rows=batch.last_snapshot_wal > wal, cut_lsn=found.cut_lsn) %}
 {% endmacro %}
 
 

@@ -3,6 +3,7 @@
     become a transaction, or the tables begin anew; else they stop the log. Only for a batch that has such rows. -#}
 {% macro _debezium_check_later_snapshots(events, batch, before_images) %}
     {% set choice = dbt_cdc._debezium_later_snapshots_choice() %}
+    {% do dbt_cdc._debezium_check_reaches_back(events, batch, before_images) if batch.cut_lsn and choice != 'anew' %}
     {% if choice == 'compare' %}
         {% set found = dbt_cdc._fetch(dbt_cdc._debezium_snapshot_differences(events, batch, before_images)) %}
         {% set tables = [] %}
@@ -30,6 +31,23 @@
 {% endmacro %}
 
 
+{#- Of a log that was cut nothing tells which tables and rows it had: nothing to compare with, and no difference. -#}
+{% macro _debezium_check_reaches_back(events, batch, before_images) %}
+    {% set found = dbt_cdc._fetch(dbt_cdc._debezium_cut_tables(events, batch, before_images)) %}
+    {% if found %}
+        {% do dbt_cdc.raise_cdc_error(
+            22859,
+            'a later snapshot of the source, at ' ~ found[0].snapshot_lsn ~ ', cannot be compared with the log, which '
+            ~ 'was cut: it begins at ' ~ batch.cut_lsn ~ ', and no longer reaches back to the beginning of '
+            ~ found | map(attribute='name') | unique | join(', '),
+            'nothing of this batch is in the log; to begin all tables of the snapshot anew, as after a TRUNCATE, give '
+            ~ 'vars: {cdc_later_snapshots: anew}; to go on without the snapshot, vars: {cdc_give_up_transactions: ["'
+            ~ found[0].snapshot_name ~ '"]}'
+        ) %}
+    {% endif %}
+{% endmacro %}
+
+
 {% macro _debezium_later_snapshots_choice() %}
     {% set choice = var('cdc_later_snapshots', 'compare') %}
     {% if choice not in ['compare', 'take', 'anew'] %}
@@ -41,8 +59,8 @@
 {% endmacro %}
 
 
-{#- By table how many rows of a later snapshot the log lacks, has otherwise, or has alone. -#}
-{% macro _debezium_snapshot_differences(events, batch, before_images) -%}
+{#- The CTEs of a batch up to `later_tables`. -#}
+{% macro _debezium_with_later_rows(events, batch, before_images) -%}
 with {{ dbt_cdc._debezium_events(events, batch, before_images) }},
 
 {{ dbt_cdc._debezium_owners(batch) }},
@@ -53,7 +71,27 @@ with {{ dbt_cdc._debezium_events(events, batch, before_images) }},
 
 {{ dbt_cdc._debezium_records(batch) }},
 
-{{ dbt_cdc._debezium_later_rows(batch) }},
+{{ dbt_cdc._debezium_later_rows(batch) }}
+{%- endmacro %}
+
+
+{#- The tables of later snapshots that the log does not know from their beginning. -#}
+{% macro _debezium_cut_tables(events, batch, before_images) -%}
+{{ dbt_cdc._debezium_with_later_rows(events, batch, before_images) }}
+
+select
+    concat('snapshot:', commit_number) as snapshot_name,
+    snapshot_lsn,
+    concat(source_schema, '.', source_name) as name
+from later_tables
+where not is_whole
+order by commit_number, name
+{%- endmacro %}
+
+
+{#- By table how many rows of a later snapshot the log lacks, has otherwise, or has alone. -#}
+{% macro _debezium_snapshot_differences(events, batch, before_images) -%}
+{{ dbt_cdc._debezium_with_later_rows(events, batch, before_images) }},
 
 {{ dbt_cdc._debezium_differences() }}
 
@@ -72,7 +110,8 @@ order by commit_number, source_schema, source_name
 
 
 {#- CTEs `logged`, the log's records with those of this batch, `later_rows`, the rows of later snapshots, each once, and
-    `later_tables`, of whose tables the log has records before (`is_known`). -#}
+    `later_tables`, of whose tables the log has records before (`is_known`). A log that was cut may have had each, and
+    knows it from its beginning (`is_whole`) only behind a TRUNCATE. -#}
 {% macro _debezium_later_rows(batch) -%}
 logged as (
     {%- for relation in ['records'] + ([batch.log] if batch.is_incremental else []) %}
@@ -106,7 +145,12 @@ later_rows as (
 later_tables as (
     select
         snapshots.*,
+        {%- if batch.cut_lsn %}
+        true as is_known,
+        coalesce(truncate_lsn < snapshot_lsn, false) as is_whole
+        {%- else %}
         coalesce(first_lsn < snapshot_lsn, false) as is_known
+        {%- endif %}
     from (
         select
             commit_number,
@@ -123,7 +167,8 @@ later_tables as (
         select
             source_schema,
             source_name,
-            min(lsn) as first_lsn
+            {{ "min(case when operation = 'TRUNCATE' then lsn end) as truncate_lsn" if batch.cut_lsn
+                else 'min(lsn) as first_lsn' }}
         from logged
         group by source_schema, source_name
     ) using (source_schema, source_name)

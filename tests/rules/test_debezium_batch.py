@@ -82,6 +82,29 @@ def test_rows_that_are_given_up_are_not_asked_for(shop: Shop) -> None:
     assert "nothing answers" in said(shop, True, "--vars", given_up)
 
 
+@pytest.mark.parametrize("choice", ["compare", "take", "anew"])
+def test_a_later_snapshot_of_a_log_that_was_cut(shop: Shop, choice: str) -> None:
+    """What it lacks it may have had."""
+    cut = {"cut_lsn": "0x00000000013880000000", "snapshot_wal": None, "first_lsn": None}
+    snapshot = {"snapshot_lsn": "0x00000000017070000000", "snapshot_name": "s:1"}
+    tables = [{**snapshot, "name": f"public.{table}"} for table in ("a", "b")]
+    found = said(
+        shop, True, "--vars", json.dumps({"cdc_later_snapshots": choice}),
+        **{
+            "^set spark": [], "as has_snapshot from": [{**cut, "has_snapshot": 0}], LATE: [],
+            "where not is_whole": tables,
+        },
+    )  # fmt: skip
+    says = (
+        "CDC 22859: a later snapshot of the source, at 0x00000000017070000000, cannot be compared"
+        " with the log, which was cut: it begins at 0x00000000013880000000, and no longer reaches"
+        " back to the beginning of public.a, public.b: nothing of this batch is in the log; to"
+        " begin all tables of the snapshot anew, as after a TRUNCATE, give vars: {cdc_later_snapshots:"
+        ' anew}; to go on without the snapshot, vars: {cdc_give_up_transactions: ["s:1"]}'
+    )
+    assert (says in found) == (choice != "anew"), found
+
+
 @pytest.mark.parametrize("has", [1, 2, 6])
 def test_a_log_of_an_older_version(shop: Shop, has: int) -> None:
     message = said(shop, None, **{"^describe": COLUMNS[:has]})
