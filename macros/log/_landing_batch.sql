@@ -101,6 +101,20 @@ where false
 {% endmacro %}
 
 
+{#- Offsets of a topic that was made again begin at 0: what has landed of it gets another name. -#}
+{% macro _landing_advice_anew(batch, topic) %}
+    {% set name = 'until ' ~ run_started_at.strftime('%Y-%m-%d') %}
+    {% do return(
+        'where topic ' ~ topic ~ ' was made anew (a new cluster), take its old events out of the ' ~ batch.place
+        ~ ', rename what has landed of them, and run again: '
+        ~ dbt_cdc._landing_statement(
+            'update ' ~ this ~ " set topic = concat('" ~ name ~ ".', topic)"
+            ~ (", file_name = concat('" ~ name ~ "/', file_name)" if batch.layout == 'kafka_connect')
+            ~ " where topic = '" ~ topic ~ "'")
+    ) %}
+{% endmacro %}
+
+
 {#- A command to mend what has landed with. -#}
 {% macro _landing_statement(sql) %}
     {% do return('dbt run-operation run_statement --args "statement: ' ~ sql ~ '"') %}

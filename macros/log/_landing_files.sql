@@ -217,7 +217,9 @@ order by number
             'file ' ~ row.file_name ~ ', line ' ~ row.file_line,
             'the file changed after it was read (' ~ file.landed_size ~ ' bytes then, ' ~ file.file_size
             ~ ' now): this line ' ~ row.difference,
-            'put the file back as it was, and what is new into a file of its own; or, if what has landed is right as '
+            (dbt_cdc._landing_advice_anew(batch, row.mark_topic) ~ '; else '
+                if row.mark_topic and row.difference == 'is another' and (row.lines > 1 or row.file_line == 1))
+            ~ 'put the file back as it was, and what is new into a file of its own; or, if what has landed is right as '
             ~ 'it is: ' ~ dbt_cdc._landing_statement(
                 'update ' ~ batch.log ~ ' set file_size = ' ~ file.file_size ~ ', file_modified_at = timestamp_micros('
                 ~ file.file_micros ~ ") where file_name = '" ~ row.file_name ~ "'")
@@ -257,6 +259,7 @@ differences as (
     select
         present.file_name,
         present.file_line,
+        present.mark_topic,
         case
             when present.problem is not null then concat('is no event: ', present.problem)
             when landed.mark is not null then if(present.content <=> landed.content, null, 'is another')
@@ -271,6 +274,7 @@ differences as (
     select
         landed.file_name,
         landed.file_line,
+        null as mark_topic,
         'is gone' as difference
     from landed
     left join present on {{ dbt_cdc._landing_same_place('present', 'landed') }}
@@ -281,7 +285,9 @@ differences as (
 select
     file_name,
     difference,
-    min(file_line) as file_line
+    min(file_line) as file_line,
+    min_by(mark_topic, file_line) as mark_topic,
+    count(*) as lines
 from differences
 where difference is not null
 group by file_name, difference

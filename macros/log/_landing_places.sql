@@ -109,8 +109,11 @@ limit 5
     {% set is_of_positions = batch.layout == 'events' %}
     {% if found.other %}
         {% do dbt_cdc._landing_error(
-            found.other, 'it is there twice, with different content (' ~ found.other_places ~ ')',
-            'only one of them is what the source sent: correct the file, or ' ~ (
+            found.other, 'it is there twice, with different content (' ~ found.other_places ~ ')' ~ (
+                ', and so are ' ~ (found.others - 1) ~ ' more' if found.others > 1),
+            'only one of them is what the source sent: ' ~ (
+                dbt_cdc._landing_advice_anew(batch, found.other_topic) ~ '; else '
+                if not is_of_positions and (found.others > 1 or found.other_mark == 0)) ~ 'correct the file, or ' ~ (
                 'give the event a position behind the last one (' ~ batch.last_position ~ ')' if is_of_positions
                 else 'remove what has landed: ' ~ dbt_cdc._landing_statement(
                     'update ' ~ this ~ " set topic = concat('removed.', topic), key = null, value = null where "
@@ -123,7 +126,8 @@ limit 5
             ~ ('positions' if is_of_positions else 'their partition') ~ ' behind them',
             'give them positions behind the last one (' ~ batch.last_position ~ ')' if is_of_positions
             else 'the log continues with them if it still waits for them: land them behind what is there, with '
-                ~ "late='take' in " ~ batch.name ~ '(...), for this run') %}
+                ~ "late='take' in " ~ batch.name ~ '(...), for this run'
+                ~ ('; ' ~ dbt_cdc._landing_advice_anew(batch, found.late_topic) if found.late_mark == 0)) %}
     {% endif %}
     {% do batch.update(copies=found.copies + found.late, late_events=found.late) %}
     {% if found.copies and dbt_cdc._is_building() %}
@@ -204,6 +208,7 @@ firsts as (
     select
         sum(news - if(olds > 0, 0, 1)) as copies,
         count_if(is_late) as late,
+        count_if(contents > 1) as others,
         min(if(is_late, struct(mark_topic, mark_partition, mark, name, all_places), null)) as late_one,
         min(if(contents > 1, struct(mark_topic, mark_partition, mark, name, all_places), null)) as other
     from judged
@@ -213,6 +218,9 @@ select
     coalesce(copies, 0) as copies,
     late,
     concat(late_one.name, ' (', late_one.all_places, ')') as late_place,
+    late_one.mark_topic as late_topic,
+    late_one.mark as late_mark,
+    others,
     other.name as other,
     other.all_places as other_places,
     other.mark_topic as other_topic,

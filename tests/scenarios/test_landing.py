@@ -402,6 +402,45 @@ def test_what_is_removed_keeps_its_position(landing: Landing) -> None:
     assert (right.position, right.topic, right.value) == (3, ORDERS, value(1))
 
 
+@pytest.mark.parametrize("layout", ["auto", pytest.param("kafka_records", marks=pytest.mark.more)])
+def test_a_topic_that_was_made_anew(landing: Landing, layout: str) -> None:
+    """What has landed gets another name, by one command, and the new events land behind it."""
+
+    def sent(start: int, text: str) -> None:
+        lines = [value(n, text) for n in range(start, start + 2)]
+        if layout == "auto":
+            landing.sink(ORDERS, 0, start, lines)
+        else:
+            place = {"topic": ORDERS, "partition": 0}
+            lines = [
+                json.dumps(place | {"offset": start + n, "value": line})
+                for n, line in enumerate(lines)
+            ]
+            landing.write(f"{text}{start}.jsonl", lines)
+
+    landing.files(layout=layout, holes="refuse")
+    sent(0, "old")
+    sent(2, "old")
+    landing.land()
+    for file in [path for path in landing.folder.rglob("*.json*") if path.is_file()]:
+        file.unlink()
+    sent(0, "anew")
+    said = landing.refusal()
+    assert f"where topic {ORDERS} was made anew (a new cluster), take its old events out of" in said
+    command = re.search(r'run_statement --args "(statement: update .*?)"', said)
+    assert command
+    landing.project.ok("run-operation", "run_statement", "--args", command[1])
+    for start in (2, 4):
+        landing.land()
+        sent(start, "anew")
+    landing.land()
+    assert "leaves out" not in landing.land()
+    rows = [(topic.partition(".pg")[0], offset) for topic, _, offset, _ in landing.rows()]
+    old = rows[0][0]
+    assert re.fullmatch("until [0-9-]{10}", old)
+    assert rows == [*((old, n) for n in range(4)), *((ORDERS, n) for n in range(6))]
+
+
 def test_files_whose_offsets_are_mixed_have_no_holes(landing: Landing) -> None:
     """As those of two writers at once, or of a table whose files were made fewer."""
     landing.files(layout="kafka_records", holes="refuse")
