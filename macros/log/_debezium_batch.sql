@@ -42,22 +42,6 @@
 {% endmacro %}
 
 
-{#- A connector that goes on at another server sends transactions again that the log has, with their names, at other
-    places, which may be above the log's end. Only those of the times of this batch are looked for. -#}
-{% macro _debezium_find_sent_again(events, batch) %}
-    {% set known = [] if batch.first_time is none else dbt_cdc._fetch(
-        "select distinct tran_id from " ~ batch.log ~ " where operation = 'COMMIT' and record_time >= timestamp '"
-        ~ batch.first_time ~ "' and tran_id <> 'snapshot'") | map(attribute='tran_id') | list %}
-    {% set found = [] if not known else dbt_cdc._fetch(
-        'select to_json(collect_set(xid)) as xids from (select coalesce('
-        ~ "get_json_object(value, '$.source.gtid'), get_json_object(value, '$.payload.source.gtid')) as xid from "
-        ~ events ~ ' where position > ' ~ batch.position ~ ' and position <= ' ~ batch.last_position
-        ~ ') where xid in (' ~ dbt_cdc._literals(known) ~ ')') %}
-    {% do batch.update(old_xids=tojson((fromjson(batch.old_xids) + fromjson(found[0].xids)) | unique | list))
-        if found %}
-{% endmacro %}
-
-
 {#- Events that landed at positions that the log had read beyond are never read, unless they are there twice: positions
     began anew, as those of a topic that was made again, or an event landed late. -#}
 {% macro _debezium_check_positions(events, log, news) %}
@@ -78,16 +62,14 @@
 {% endmacro %}
 
 
-{#- Where the log's own snapshot is; a log of an older version tells only the first commit behind it. And where a log
-    begins that was cut: else its first record is the BEGIN of the snapshot, or one at the snapshot's place. -#}
+{#- Where the log's own snapshot is; a log of an older version tells only the first commit behind it. And whether the
+    log was cut. -#}
 {% macro _debezium_find_snapshot(batch) %}
     {% set lsn = dbt_cdc._debezium_lsn(dbt_cdc._debezium_snapshot_commit()) %}
     {% set found = dbt_cdc._fetch(
         "select max(case when operation = 'INSERT' and lsn < '" ~ lsn ~ "' then source_lsn end) as snapshot_wal, "
         ~ "min(case when operation = 'COMMIT' and lsn > '" ~ lsn ~ "' then lsn end) as first_lsn, "
-        ~ "if(min_by(operation, lsn) = 'BEGIN' and min(lsn) < '"
-        ~ dbt_cdc._debezium_lsn(dbt_cdc._debezium_snapshot_commit() + 1) ~ "', null, min(lsn)) as cut_lsn, "
-        ~ "count_if(lsn = '" ~ lsn ~ "') as has_snapshot from " ~ batch.log
+        ~ dbt_cdc._debezium_cut_lsn_sql() ~ ", count_if(lsn = '" ~ lsn ~ "') as has_snapshot from " ~ batch.log
     )[0] %}
     {% set wal = -1 if not found.has_snapshot else found.snapshot_wal if found.snapshot_wal is not none
         else (found.first_lsn[2:16] | int(base=16)) - 1 if found.first_lsn else batch.last_snapshot_wal %}

@@ -59,9 +59,14 @@
 {% endmacro %}
 
 
-{#- Whether the log has a change of a table; a table that comes to the log is none. -#}
+{#- Whether the log has, or had before it was cut, a change of a table; a table that comes to the log is none. -#}
 {% macro _log_knows_table(log, source_table) %}
     {% set schema, _, name = source_table.partition('.') %}
-    {% do return(dbt_cdc._fetch('select 1 from ' ~ log ~ ' where source_schema = ' ~ dbt_cdc._literal(schema)
-        ~ ' and source_name = ' ~ dbt_cdc._literal(name) ~ ' limit 1') | length > 0) %}
+    {% set observed = dbt_cdc._model_relation(graph.nodes['model.dbt_cdc.observed_columns']) %}
+    {% for relation in [log] + ([observed] if load_cached_relation(observed) is not none else [])
+        if dbt_cdc._fetch('select 1 from ' ~ relation ~ ' where source_schema = ' ~ dbt_cdc._literal(schema)
+            ~ ' and source_name = ' ~ dbt_cdc._literal(name) ~ ' limit 1') %}
+        {% do return(true) %}
+    {% endfor %}
+    {% do return(false) %}
 {% endmacro %}

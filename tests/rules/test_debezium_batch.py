@@ -40,6 +40,7 @@ def said(
     has_snapshot_rows: bool | None,
     *options: str,
     end_position: int = 9,
+    connector: str = "postgresql",
     **answers: Any,
 ) -> str:
     """What a run of the log says; its own statement nobody answers."""
@@ -48,9 +49,11 @@ def said(
         "first_change": 80000, "has_snapshot_rows": has_snapshot_rows, "old_ends": "[]",
         "old_xids": "[]", "last_snapshot_wal": 70000, "landed_since": 0, "landed_below": 4,
         "copies_below": 0, "read_position": 4, "end_position": end_position,
+        "first_time": "2026-11-01 00:00:00",
     }  # fmt: skip
     answer = {**ANSWERS, "as has_snapshot_rows": [news], **answers}
-    with shop.with_models({"late_log.sql": MODEL, "kafka.yml": SOURCE}) as selection:
+    model = MODEL.replace("'landed')", f"'landed'), connector='{connector}'")
+    with shop.with_models({"late_log.sql": model, "kafka.yml": SOURCE}) as selection:
         command = ["run", "--select", selection, *options]
         result = shop.dbt(*command, answer=answer, tables=["late_log"], may_lack=True)
     return result.messages["late_log"].message
@@ -99,10 +102,55 @@ def test_a_later_snapshot_of_a_log_that_was_cut(shop: Shop, choice: str) -> None
         "CDC 22859: a later snapshot of the source, at 0x00000000017070000000, cannot be compared"
         " with the log, which was cut: it begins at 0x00000000013880000000, and no longer reaches"
         " back to the beginning of public.a, public.b: nothing of this batch is in the log; to"
-        " begin all tables of the snapshot anew, as after a TRUNCATE, give vars: {cdc_later_snapshots:"
-        ' anew}; to go on without the snapshot, vars: {cdc_give_up_transactions: ["s:1"]}'
+        " begin all tables of the snapshot anew, as after a TRUNCATE, give vars:"
+        " {cdc_later_snapshots: anew}; to go on without the snapshot, vars:"
+        ' {cdc_give_up_transactions: ["s:1"]}'
     )
     assert (says in found) == (choice != "anew"), found
+
+
+@pytest.mark.parametrize(
+    ("cut_lsn", "given_up", "stops"),
+    [
+        ("0x00000001988078000000", [], True),
+        ("0x00000001988078000000", ["u:10"], True),
+        ("0x00000001988078000000", ["u:8:4711", "u:9", "u:10"], False),
+        (None, [], False),
+    ],
+)
+def test_a_failover_behind_a_cut(
+    shop: Shop, cut_lsn: str | None, given_up: list[str], stops: bool
+) -> None:
+    """What comes before a transaction that comes again may have been in the log, too."""
+    found = said(
+        shop, False, "--vars", json.dumps({"cdc_give_up_transactions": given_up}),
+        connector="mysql",
+        **{
+            "^select distinct tran_id": [{"tran_id": "u:10"}],
+            "as cut_lsn from": [{"cut_lsn": cut_lsn}],
+            "as is_known": [{"xid": f"u:{n}", "is_known": n == 10} for n in (8, 9, 10)],
+        },
+    )  # fmt: skip
+    says = (
+        "CDC 22859: transaction u:10 comes again at another place (a failover), and before it"
+        " transactions u:8, u:9: the log was cut, begins at 0x00000001988078000000, and no longer"
+        " tells whether it had these: nothing of this batch is in the log; where it had them, as"
+        " lsn_time_mapping may tell, give all of them up: vars: {cdc_give_up_transactions:"
+        ' ["u:8", "u:9", "u:10"]}; else put back what was removed of the log (restore table '
+    )
+    assert (says in found) == stops, found
+
+
+@pytest.mark.parametrize("where", ["raw_log", "observed_columns", None])
+def test_a_table_that_the_log_had(shop: Shop, where: str | None) -> None:
+    """An export that lacks changes of it is told, also where its records were removed."""
+    answer = {
+        rf"^select 1 from \S*{name} where source_schema = 'dbo' and source_name = 't' limit 1": (
+            [{"there": 1}] if name == where else []
+        )
+        for name in ("raw_log", "observed_columns")
+    }
+    assert shop.values(("_log_knows_table", "raw_log", "dbo.t"), answer=answer) == [bool(where)]
 
 
 @pytest.mark.parametrize("has", [1, 2, 6])

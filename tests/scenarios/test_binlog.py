@@ -288,6 +288,29 @@ def test_a_transaction_that_comes_again_from_another_server(shop: Shop, is_one_b
     assert shop.has(database)
 
 
+def test_what_comes_again_from_another_server_behind_a_cut(shop: Shop) -> None:
+    """The log knows the last one by its name, and may have had those that come before it."""
+    database, connector = begin(shop, 1, 2)
+    database.commit(updates(1))
+    database.commit(updates(2))
+    start = len(connector.sent)
+    connector.stream()
+    assert shop.run(connector.sent).success
+    shop.cut()
+    names = [f"0-77-{transaction.xid}" for transaction in database.transactions[1:]]
+    events = [
+        replace(e, value=(e.value or "").replace('"binlog.000', '"binlog.001'))
+        for e in connector.sent[start:]
+    ]
+    for given_up in ([], names[-1:]):
+        result = shop.run(events, "--vars", f"{{cdc_give_up_transactions: {given_up}}}")
+        said = f"{names[1]} comes again at another place (a failover), and before it transaction "
+        assert f"{said}{names[0]}: the log was cut" in result.output, result.output
+        events = []
+    assert shop.run([], "--vars", f"{{cdc_give_up_transactions: {names}}}").success
+    assert shop.project.table("log").count() == 1
+
+
 def test_an_event_that_lands_behind_its_transaction(shop: Shop) -> None:
     """Nothing counts them: the rest of the transaction is above the commit that the log has."""
     database, connector = begin(shop, 1, 2, 3, metadata=False)
