@@ -122,7 +122,8 @@ where false
 
 
 {#- Offsets that did not land: compaction, transactions and filters of the sink leave holes, and so does a file that is
-    lost or late. debezium_log finds by itself which events lack; it is told here which offsets. -#}
+    lost or late. debezium_log finds what lacks of a transaction that has an event; one without any leaves holes alone.
+    Those of the topic of BEGIN and END stop nothing either: exactly-once delivery leaves them, too. -#}
 {% macro _landing_tell_holes(batch, holes) %}
     {% set texts, number = [], holes[0].holes if holes else 0 %}
     {% for hole in holes %}
@@ -137,6 +138,8 @@ where false
             "land what is missing and run again; where nothing is, as in a compacted topic, give holes='tell'") %}
     {% elif holes and batch.holes == 'tell' and dbt_cdc._is_building() %}
         {% do dbt_cdc._log_line(model.name ~ ': ' ~ text
-            ~ "; compaction, transactions and a sink that leaves out tombstones make holes, and so do lost files") %}
+            ~ "; compaction, Kafka's transactions and a sink that leaves out tombstones make holes, and so do lost "
+            ~ "events: of a transaction that is lost as a whole nothing else tells but a later snapshot ("
+            ~ dbt_cdc._page('landing.md') ~ ')') %}
     {% endif %}
 {% endmacro %}

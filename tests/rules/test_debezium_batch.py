@@ -141,6 +141,36 @@ def test_a_failover_behind_a_cut(
     assert (says in found) == stops, found
 
 
+@pytest.mark.parametrize(
+    ("holes", "says"),
+    [
+        ("tell", "of a transaction that is lost as a whole nothing else tells but a later snap"),
+        ("refuse", "CDC 22859: bad log record of table "),
+        ("pass", ""),
+    ],
+)
+def test_offsets_that_are_missing(shop: Shop, holes: str, says: str) -> None:
+    """What they may hide nothing else shows."""
+    model = MODEL.replace("debezium_log", "landed_table").replace("d')", f"d'), holes='{holes}'")
+    group = {
+        "mark_topic": "pg.transaction", "mark_partition": 0, "unplaced": 0, "unlike_landed": 0,
+        "events": 2, "places": 2, "first_mark": 0, "last_mark": 9, "landed_mark": None, "print": 0,
+    }  # fmt: skip
+    hole = {"mark_topic": "pg.transaction", "mark_partition": 0, "holes": 1}
+    names = ("topic", "partition", "offset", "key", "value")
+    answer = {
+        r"^describe": [{"col_name": n, "data_type": "string", "comment": None} for n in names],
+        "as unlike_landed": [group],
+        "as holes": [{**hole, "first_offset": 3, "last_offset": 8}],
+    }
+    files = {"lands.sql": model, "kafka.yml": SOURCE}
+    with shop.with_models(files) as selection:
+        result = shop.dbt("run", "--select", selection, answer=answer, may_lack=True)
+    told = "1 hole in the offsets: pg.transaction partition 0, offsets 3 to 8"
+    assert (told in result.output) == (holes != "pass"), result.output
+    assert says in result.output
+
+
 @pytest.mark.parametrize("where", ["raw_log", "observed_columns", None])
 def test_a_table_that_the_log_had(shop: Shop, where: str | None) -> None:
     """An export that lacks changes of it is told, also where its records were removed."""
