@@ -3,8 +3,8 @@
 
 {#- Gives new instances the images' spelling of their names, or stops where none has a column and they have one that
     is not captured: it may be the one that is meant.
-    Only images that are whole are asked: of updates the before image, unless the instance accepts partial ones. Of
-    each table 100 say enough, but for a column that they lack. -#}
+    Only images that are whole are asked, of updates both, as one may lack large values; none of updates where the
+    instance accepts partial ones. Of each table 100 say enough, but for a column that they lack. -#}
 {% macro _take_logged_names(instances, log) %}
     {% set found = dbt_cdc._logged_names(instances, log, 100) %}
     {% do dbt_cdc._check_tables_are_logged(
@@ -75,9 +75,11 @@
     {% set queries, found = [], {} %}
     {% for instance in instances %}
         {% set query -%}
-            select {{ dbt_cdc._literal(instance.name) }} as name, explode(json_object_keys(image)) as column_name
+            select {{ dbt_cdc._literal(instance.name) }} as name, explode(names) as column_name
             from (
-                select if(operation = 'INSERT', after_image, before_image) as image
+                select array_union(
+                    json_object_keys(coalesce(after_image, '{}')), json_object_keys(coalesce(before_image, '{}'))
+                ) as names
                 from {{ log }}
                 where {{ dbt_cdc._is_of_table(instance.source_schema, instance.source_name) }}
                     and operation in ('INSERT'{{ ", 'UPDATE', 'DELETE'" if instance.before_image == 'complete' }})

@@ -1,14 +1,15 @@
 {#- Columns that the source has renamed, in a log without DDL. -#}
 
-{#- Stops where images have a column for the first time that an instance does not capture, and from there on lack one
-    that it captures and the image before had: the source has renamed it. Where there are none before, the instance
-    was made when it had nothing to compare its names with. -#}
+{#- Stops where images have a column that an instance does not capture and the image before lacked, and from there on
+    lack one that it captures and the image before had: the source has renamed it. Where there are none before a column
+    that is seen for the first time, the instance was made when it had nothing to compare its names with. -#}
 {% macro _check_names_of_window(window) %}
     {% if dbt_cdc._switch_of_var('cdc_report_new_columns', true) and dbt_cdc._capture_instances()
         and window.touched_tables %}
         {% set first_ones = {} %}
         {% for new in dbt_cdc._new_columns(window) | sort(attribute='first_lsn') if new.column_name %}
-            {% do first_ones.setdefault(new.source_schema ~ '.' ~ new.source_name, {}).setdefault(new.first_lsn, new) %}
+            {% do first_ones.setdefault(new.source_schema ~ '.' ~ new.source_name, {}).setdefault(
+                (new.first_lsn, new.is_known), dict(new, names=[])).names.append(new.column_name) %}
         {% endfor %}
         {% for instance in dbt_cdc._capture_instances().values()
             if instance.table in first_ones and instance.get('registered') and not instance.registered.end_lsn %}
@@ -17,7 +18,8 @@
             {% set since_last = {} if first_of_table | length == 1
                 else dbt_cdc._logged_since(instance, window, first_of_table[-1].first_lsn) %}
             {% if not since_last.get('names') or since_last.missing %}
-                {% for new in first_of_table if new.column_name not in instance.columns | map(attribute='name') %}
+                {% for new in first_of_table
+                    if new.names | reject('in', instance.columns | map(attribute='name') | list) | list %}
                     {% do dbt_cdc._check_names_since(instance, window, new) if not instance.registered.end_lsn %}
                 {% endfor %}
             {% endif %}
@@ -47,12 +49,12 @@
     {% set lsn = new.first_lsn %}
     {% set since = dbt_cdc._logged_since(instance, window, lsn) %}
     {% set names, missing = since.names, since.missing %}
-    {#- a transaction that is still open may have had it earlier -#}
-    {% set before = dbt_cdc._logged_names([instance], dbt_cdc._records_of(
-        instance, window, "lsn < '" ~ lsn ~ "' and not array_contains(json_object_keys(coalesce(after_image, "
-        ~ 'before_image)), ' ~ dbt_cdc._literal(new.column_name) ~ ')'
-    ), 1, is_latest=true).get(instance.name) if missing %}
-    {% set missing = missing | select('in', before) | list if before else missing %}
+    {% set before = dbt_cdc._names_before(instance, window, new) if missing %}
+    {% set missing = missing | select('in', before) | list if before else [] if new.is_known else missing %}
+    {#- a known one may have been there all the while, beside a column that was dropped -#}
+    {% set came = new.names | reject('in', (before or []) + instance.columns | map(attribute='name') | list) | list %}
+    {% set new = dict(new, column_name=came[0]) if came else new %}
+    {% set missing = missing if came else [] %}
     {% set others = [] %}
     {% set new_names = (names or []) | reject('in', instance.columns | map(attribute='name') | list) | list %}
     {#- one that is published already may be there for something else -#}
@@ -88,6 +90,34 @@
         instance, missing, names, 'make a second instance with the names that the source has now (dbt run-operation '
         ~ 'enable_table); or take this one out (disable_table), dbt run, and capture the table anew'
     ) if missing %}
+{% endmacro %}
+
+
+{#- The names in the last whole image before a column came. A known one is looked for in the table's last transaction
+    first: where a column was dropped, each window asks. -#}
+{% macro _names_before(instance, window, new) %}
+    {% set conditions, is_before = [], "lsn < '" ~ new.first_lsn ~ "'" %}
+    {% if new.is_known %}
+        {% set last = dbt_cdc._fetch(
+            'select max_by(begin_lsn, commit_lsn) as lsn from ' ~ dbt_cdc._state_relation('scan_transactions')
+            ~ " where commit_lsn <= '" ~ window.previous_lsn ~ "' and exists("
+            ~ ('changed_tables' if instance.before_image == 'partial'
+                else 'array_union(changed_tables, updated_tables)')
+            ~ ', changed -> changed.source_schema = ' ~ dbt_cdc._literal(instance.source_schema)
+            ~ ' and changed.source_name = ' ~ dbt_cdc._literal(instance.source_name) ~ ')')[0].lsn %}
+        {% do conditions.append(is_before ~ " and lsn >= '" ~ last ~ "'") if last %}
+        {% do conditions.append(is_before) %}
+    {% else %}
+        {#- a transaction that is still open may have had it earlier -#}
+        {% do conditions.append(is_before ~ ' and not array_contains(json_object_keys(coalesce(after_image, '
+            ~ 'before_image)), ' ~ dbt_cdc._literal(new.column_name) ~ ')') %}
+    {% endif %}
+    {% for condition in conditions %}
+        {% set names = dbt_cdc._logged_names(
+            [instance], dbt_cdc._records_of(instance, window, condition), 1, is_latest=true).get(instance.name) %}
+        {% do return(names) if names %}
+    {% endfor %}
+    {% do return(none) %}
 {% endmacro %}
 
 

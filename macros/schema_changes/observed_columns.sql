@@ -6,7 +6,8 @@
     {% if dbt_cdc._switch_of_var('cdc_report_new_columns', true) and dbt_cdc._capture_instances()
         and window.touched_tables %}
         {% set tables, columns = [], {} %}
-        {% for row in dbt_cdc._new_columns(window) %}
+        {% set new = dbt_cdc._new_columns(window) | rejectattr('is_known') | list %}
+        {% for row in new %}
             {% set table = row.source_schema ~ '.' ~ row.source_name %}
             {% if row.column_name and row.column_name not in dbt_cdc._names_of_table(row) %}
                 {% do columns.setdefault(table, []).append("'" ~ row.column_name ~ "' since LSN " ~ row.first_lsn) %}
@@ -26,7 +27,7 @@
             ) %}
         {% endfor %}
         {% set known = [] %}
-        {% for row in dbt_cdc._new_columns(window) if not row.column_name
+        {% for row in new if not row.column_name
             or row.source_schema ~ '.' ~ row.source_name not in dbt_cdc._invocation_cache().get('undecided', []) %}
             {% do known.append(row) %}
         {% endfor %}
@@ -48,25 +49,32 @@
 {% endmacro %}
 
 
-{#- What is not known yet, a table by itself as a column without a name. All images of the window are asked for their
-    keys; few of these lists differ, so that what comes after costs nothing. -#}
+{#- What is not known yet, a table by itself as a column without a name; and what is, where images have it and lack a
+    captured column. All images of the window are asked for their keys; few of these lists differ, so that what comes
+    after costs nothing. -#}
 {% macro _new_columns_sql(window) -%}
-    {%- set captured, tables, known = dbt_cdc._captured_names(window), [], [] -%}
-    {%- for table, names in captured.items() -%}
+    {%- set tables, known = [], [] -%}
+    {%- for table, older in dbt_cdc._older_instances(window).items() -%}
         {%- do tables.append(table | join('.')) -%}
-        {%- do known.append('(' ~ dbt_cdc._literals(table | list) ~ ', array(' ~ dbt_cdc._literals(names) ~ '))') -%}
+        {%- set names = dbt_cdc._literals(older.columns | map(attribute='name')) -%}
+        {%- do known.append('(' ~ dbt_cdc._literals(table | list) ~ ', array(' ~ names ~ '), '
+            ~ dbt_cdc._names_of_whole(older) ~ ')') -%}
     {%- endfor -%}
     with found as (
-        select col1 as source_schema, col2 as source_name, '' as column_name
+        select col1 as source_schema, col2 as source_name, '' as column_name, false as lacks_others
         from values
             {%- for table in window.touched_tables %}
             ({{ dbt_cdc._literals([table.source_schema, table.source_name]) }}){{ ',' if not loop.last }}
             {%- endfor %}
         {%- if known %}
         union all
-        select source_schema, source_name, explode(array_except(names, col3))
+        select
+            source_schema,
+            source_name,
+            explode(array_except(names, col3)),
+            {{ dbt_cdc._lacks_captured('names', 'col4', 'col5') }}
         from (
-            select distinct source_schema, source_name, json_object_keys(after_image) as names
+            select distinct source_schema, source_name, operation, json_object_keys(after_image) as names
             from {{ window.log }}
             where lsn >= '{{ window.floor_lsn }}' and lsn <= '{{ window.to_lsn }}'
                 and operation in ('INSERT', 'UPDATE')
@@ -78,19 +86,35 @@
         {%- endif %}
     )
 
-    select distinct source_schema, source_name, column_name
+    select distinct source_schema, source_name, column_name, first_lsn is not null as is_known
     from found
-    left anti join {{ dbt_cdc._state_relation('observed_columns') }}
+    left join {{ dbt_cdc._state_relation('observed_columns') }}
         using (source_schema, source_name, column_name)
+    where first_lsn is null or lacks_others
     order by source_schema, source_name, column_name
 {%- endmacro %}
 
 
-{#- The same with the LSN of the first record that has the column. -#}
+{#- What tells that an image lacks captured columns: their names, and the operations whose images are whole. -#}
+{% macro _names_of_whole(instance) -%}
+    array({{ dbt_cdc._literals(dbt_cdc._logged_columns(instance.columns) | map(attribute='name')) }}), array('INSERT'
+    {{- ", 'UPDATE'" if instance.before_image == 'complete' }})
+{%- endmacro %}
+
+
+{% macro _lacks_captured(names, captured, operations) -%}
+    array_contains({{ operations }}, operation) and size(array_except({{ captured }}, {{ names }})) > 0
+{%- endmacro %}
+
+
+{#- The same with the LSN of the first record that has the column; of a known one, and lacks others. -#}
 {% macro _with_first_lsns(new, window) %}
-    {% set columns, rows = [], [] %}
+    {% set columns, rows, captured = [], [], dbt_cdc._older_instances(window) if new else {} %}
     {% for row in new %}
-        {% do columns.append('(' ~ dbt_cdc._literals(row.values() | list) ~ ')') if row.column_name %}
+        {% do columns.append(
+            '(' ~ dbt_cdc._literals([row.source_schema, row.source_name, row.column_name]) ~ ', ' ~ row.is_known | lower
+            ~ ', ' ~ dbt_cdc._names_of_whole(captured[(row.source_schema, row.source_name)]) ~ ')'
+        ) if row.column_name %}
         {% do rows.append(dict(row, first_lsn=window.to_lsn)) if not row.column_name %}
     {% endfor %}
     {% do return(rows + (dbt_cdc._fetch(dbt_cdc._first_lsns_sql(columns, window)) if columns else [])) %}
@@ -98,20 +122,21 @@
 
 
 {% macro _first_lsns_sql(columns, window) -%}
-    select source_schema, source_name, col3 as column_name, min(lsn) as first_lsn
+    select source_schema, source_name, col3 as column_name, col4 as is_known, min(lsn) as first_lsn
     from {{ window.log }}
     inner join values
         {{ columns | join(',\n        ') }}
         on col1 = source_schema and col2 = source_name and array_contains(json_object_keys(after_image), col3)
+        and (not col4 or {{ dbt_cdc._lacks_captured('json_object_keys(after_image)', 'col5', 'col6') }})
     where lsn >= '{{ window.floor_lsn }}' and lsn <= '{{ window.to_lsn }}' and operation in ('INSERT', 'UPDATE')
-    group by source_schema, source_name, col3
+    group by source_schema, source_name, col3, col4
     order by source_schema, source_name, col3
 {%- endmacro %}
 
 
-{#- The columns that a table's instance captures, by (schema, name), without tables of which a DDL record tells the
-    columns. Of two the older one counts: the other may be there for what it lacks; one that has ended does not. -#}
-{% macro _captured_names(window) %}
+{#- The instance of a table, by (schema, name), without tables of which a DDL record tells the columns. Of two the older
+    one counts: the other may be there for what it lacks; one that has ended does not. -#}
+{% macro _older_instances(window) %}
     {% set captured, told, going_on = {}, [], {} %}
     {% for instance in dbt_cdc._instances_of(window.touched_tables)
         if not (instance.get('registered') or {}).get('end_lsn') %}
@@ -122,7 +147,7 @@
     {% for instances in going_on.values() %}
         {% set older = (instances | sort)[0][2] %}
         {% set table = (older.source_schema, older.source_name) %}
-        {% do captured.update({table: older.columns | map(attribute='name') | list}) %}
+        {% do captured.update({table: older}) %}
         {% for _, _, instance in instances %}
             {% set planned = dbt_cdc._invocation_cache().get('plans', {}).get(instance.name | lower, {}) %}
             {% do told.append(table)

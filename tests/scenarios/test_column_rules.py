@@ -287,6 +287,41 @@ def test_a_column_that_is_renamed(make_project: Callable[..., Project]) -> None:
 
 
 @pytest.mark.more
+def test_a_rename_to_a_name_that_was_seen_before(make_project: Callable[..., Project]) -> None:
+    """Where it is known it stops the run, too; a drop beside a known column never does, also where
+    before images lack large values."""
+    columns = (("id", "int"), ("name", "string"), ("gone", "int"))
+    old = CaptureInstance("dbo", "docs", "dbo_docs", columns, ("id",))
+    new = replace(old, capture_instance="docs_v2", columns=(("id", "int"), ("note", "string")))
+    target = Capture(
+        make_project, [old], vars={"cdc_report_new_columns": True}, lob_before_image="when_changed"
+    )
+    row = {"id": 1, "name": "a", "gone": 1, "note": "n", "body": "b"}
+    target.land(change(1, None, row))
+    assert "columns that no instance captures: 'body' since" in target.run().output
+    row = {**row, "gone": 2}
+    target.land(change(2, {"id": 1, "name": "a", "gone": 1, "note": "n"}, row))
+    target.run()
+    row = {"id": 1, "name": "a", "body": "b"}
+    target.land(change(3, row, {**row, "name": "c"}))
+    assert "no instance captures" not in target.run().output
+    target.land(change(4, {"id": 1, "name": "c"}, {**row, "name": "d", "body": "c"}))
+    assert "no instance captures" not in target.run().output
+    target.land(change(5, None, {"id": 5, "note": "e", "body": "b"}))
+    message = target.project.dbt("run").messages["scan_transactions"].message
+    assert (
+        "CDC 22930: capture instance 'dbo_docs' captures columns that no image of table dbo.docs"
+        " has: name; the images have body, id, note: make a second instance" in message
+    )
+    instances = instance_yaml([old, new], lob_before_image="when_changed")
+    target.project.write("models/instances.yml", instances)
+    target.project.write("models/docs_v2_ct.sql", "{{ dbt_cdc.change_table() }}")
+    assert "dbo_docs ends before that commit, and docs_v2 goes on" in target.run().output
+    rows = target.sql("select id, note from {schema}.docs_v2_ct")
+    assert [tuple(row) for row in rows] == [(5, "e")]
+
+
+@pytest.mark.more
 def test_names_are_those_of_the_ddl_where_there_is_no_image_yet(
     make_project: Callable[..., Project],
 ) -> None:
