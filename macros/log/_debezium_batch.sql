@@ -10,7 +10,7 @@
         'log': log, 'is_incremental': is_incremental, 'position': none, 'last_position': none, 'last_commit': 0,
         'first_change': none, 'has_old_events': false, 'has_snapshot_rows': false, 'has_later_rows': false,
         'snapshot_wal': none, 'database': none, 'landed_below': 0, 'copies_below': 0, 'last_place': 0,
-        'connector': connector, 'has_untold': connector in ['mysql', 'mariadb'], 'cut_lsn': none,
+        'low_position': none, 'connector': connector, 'has_untold': connector in ['mysql', 'mariadb'], 'cut_lsn': none,
     } %}
     {% set position = dbt_cdc._fetch(
         'select max(resume_position) as position from ' ~ log
@@ -19,7 +19,7 @@
         {% do batch.update(position=position, last_position=position) %}
         {% set news = dbt_cdc._fetch(dbt_cdc._debezium_news(events, batch))[0] %}
         {% do dbt_cdc._check_positions_go_on(events, log, news.end_position, news.read_position) %}
-        {% do dbt_cdc._debezium_check_positions(events, log, news) if news.landed_since > 0 %}
+        {% do dbt_cdc._debezium_check_positions(events, log, news) if news.landed_since > 0 or news.has_removed %}
         {% if news.last_position is not none %}
             {% do batch.update(news, last_commit=news.last_lsn[2:16] | int(base=16)) %}
             {% do dbt_cdc._debezium_find_sent_again(events, batch) if dbt_cdc._debezium_reads_binlog(batch) %}
@@ -43,16 +43,19 @@
 
 
 {#- Events that landed at positions that the log had read beyond are never read, unless they are there twice: positions
-    began anew, as those of a topic that was made again, or an event landed late. -#}
+    began anew, as those of a topic that was made again, or an event landed late. Where the lowest ones were removed,
+    those of the batches that are still there whole are counted. -#}
 {% macro _debezium_check_positions(events, log, news) %}
-    {% set found = dbt_cdc._fetch(
-        "select count(distinct position, content) - count(distinct position, coalesce(topic, '')) as others, "
-        ~ 'count(*) - count(distinct position, content) as copies '
-        ~ 'from (select position, topic, xxhash64(topic, key, value) as content from ' ~ events
-        ~ ' where position <= ' ~ news.read_position ~ ')')[0] %}
-    {% if found.others or found.copies - news.copies_below < news.landed_since %}
+    {% set found = dbt_cdc._late_beside_removed(events, log, news, "position, coalesce(topic, '')") if news.has_removed
+        else dbt_cdc._fetch(
+            "select count(distinct position, content) - count(distinct position, coalesce(topic, '')) as others, "
+            ~ 'count(*) - count(distinct position, content) as copies '
+            ~ 'from (select position, topic, xxhash64(topic, key, value) as content from ' ~ events
+            ~ ' where position <= ' ~ news.read_position ~ ')')[0] %}
+    {% set late = found.late if news.has_removed else news.landed_since %}
+    {% if late > 0 and (news.has_removed or found.others or found.copies - news.copies_below < late) %}
         {% do dbt_cdc.raise_cdc_error(
-            22859, news.landed_since ~ ' events landed at or below position ' ~ news.read_position ~ ' of ' ~ events
+            22859, late ~ ' events landed at or below position ' ~ news.read_position ~ ' of ' ~ events
             ~ ', up to which the log had read them',
             dbt_cdc._positions_advice(
                 log, ' (of a topic that was made again, its offsets and the last position before)')

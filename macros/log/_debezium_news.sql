@@ -8,7 +8,8 @@ with log_end as (
         max(source_database) as database,
         max(cast(get_json_object(balance, '$.read_position') as bigint)) as read_position,
         max(cast(get_json_object(balance, '$.landed_below') as bigint)) as landed_below,
-        max(cast(get_json_object(balance, '$.copies_below') as bigint)) as copies_below
+        max(cast(get_json_object(balance, '$.copies_below') as bigint)) as copies_below,
+        max(cast(get_json_object(balance, '$.low_position') as bigint)) as kept_position
     from {{ batch.log }}
     where resume_position = {{ batch.position }}
 ),
@@ -19,6 +20,8 @@ passed as (
         count_if(events.position <= log_end.read_position) - max(log_end.landed_below) as landed_since,
         count_if(events.position <= {{ batch.position }}) as landed_below,
         max(log_end.copies_below) as copies_below,
+        min(events.position) as low_position,
+        min(events.position) > max(log_end.kept_position) as has_removed,
         max(events.position) as end_position
     from {{ events }} as events
     cross join log_end
@@ -102,6 +105,8 @@ select
     (select landed_below from passed) as landed_below,
     coalesce((select copies_below from passed), 0) as copies_below,
     coalesce((select landed_since from passed), 0) as landed_since,
+    (select low_position from passed) as low_position,
+    coalesce((select has_removed from passed), false) as has_removed,
     (select read_position from passed) as read_position,
     (select end_position from passed) as end_position
 from placed

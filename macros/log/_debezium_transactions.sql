@@ -223,12 +223,15 @@ coalesce(
 
 
 {#- How many events had landed up to there, and how many of them were there twice: what the next run finds more landed
-    late, and no run would read it. No CTE of its own: Spark's analyzer takes several steps for each. -#}
+    late, and no run would read it. `places` are those of this batch, `low_position` is the lowest that is there. No CTE
+    of its own: Spark's analyzer takes several steps for each. -#}
 {% macro _debezium_read_places(batch) %}
 cross join (
     select
         {{ batch.landed_below }} + count(*) as landed_below,
-        {{ batch.copies_below }} + count(*) - count(distinct position, coalesce(topic, '')) as copies_below
+        {{ batch.copies_below }} + count(*) - count(distinct position, coalesce(topic, '')) as copies_below,
+        count(distinct position, coalesce(topic, '')) as places,
+        {{ 'min(position)' if batch.low_position is none else batch.low_position }} as low_position
     from landed
     where position <= (
         select {{ dbt_cdc._debezium_resume_position(batch) | indent(8) }} from decided
@@ -256,7 +259,9 @@ to_json(named_struct(
     {%- if batch.goes_on %},
     'read_position', {{ dbt_cdc._debezium_resume_position(batch, ' over ()') | indent(4) }},
     'landed_below', landed_below,
-    'copies_below', copies_below
+    'copies_below', copies_below,
+    'places', places,
+    'low_position', low_position
     {%- endif %}
 ))
 {%- endmacro %}

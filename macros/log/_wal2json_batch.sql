@@ -2,13 +2,14 @@
     `resume_position`, which is before the first transaction whose C has not landed: `open_transaction`, with its B at
     `open_position` and the time `open_time`. `last_commit` is the commit number of the last transaction in the log (0:
     none yet). `has_repeats`: some transaction came more than once; `has_old_lines`: one at or below the log's end.
-    `landed` counts the lines up to `resume_position`, `copies` those that are there twice. Of a view nothing is
-    known before it is read. -#}
+    `landed` counts the lines up to `resume_position`, `copies` those that are there twice, `places` those of this batch
+    without copies; `low_position` is the lowest. Of a view nothing is known before it is read. -#}
 {% macro _wal2json_batch(events, log, is_incremental) %}
     {% set batch = {
         'log': log, 'is_incremental': is_incremental, 'is_bounded': false, 'position': none, 'last_position': none,
         'resume_position': none, 'last_commit': 0, 'has_repeats': true, 'has_old_lines': false,
         'open_position': none, 'open_transaction': none, 'open_time': none, 'landed': 0, 'copies': 0,
+        'places': 0, 'low_position': none,
     } %}
     {% if is_incremental or (execute and dbt_cdc._is_building() and config.get('materialized') != 'view') %}
         {% set log_end = dbt_cdc._fetch(dbt_cdc._wal2json_log_end(log))[0] if is_incremental else {} %}
@@ -34,7 +35,8 @@ select
     max(lsn) as last_lsn,
     max_by(resume_position, lsn) as position,
     max_by(cast(get_json_object(balance, '$.landed') as bigint), lsn) as landed,
-    max_by(cast(get_json_object(balance, '$.copies') as bigint), lsn) as copies
+    max_by(cast(get_json_object(balance, '$.copies') as bigint), lsn) as copies,
+    max_by(cast(get_json_object(balance, '$.low_position') as bigint), lsn) as low_position
 from {{ log }}
 where operation = 'COMMIT'
 {%- endmacro %}
@@ -118,20 +120,30 @@ case when {{ text }} rlike '^[0-9A-Fa-f]{1,6}/[0-9A-Fa-f]{1,8}\\z' then cast(con
     {% set position = batch.position if batch.position is not none else -2 ** 63 %}
     {% set found = dbt_cdc._fetch(
         'select count_if(position <= ' ~ batch.resume_position ~ ') as landed, count_if(position <= ' ~ position
-        ~ ') as landed_below, max(position) as end_position from ' ~ events)[0] %}
+        ~ ') as landed_below, count(distinct case when position > ' ~ position ~ ' and position <= '
+        ~ batch.resume_position ~ ' then position end) as places, min(position) as low_position, '
+        ~ 'max(position) as end_position from ' ~ events)[0] %}
     {% do dbt_cdc._check_positions_go_on(events, batch.log, found.end_position, batch.position) %}
     {% set late, copies = found.landed_below - (log_end.landed or 0), log_end.copies or 0 %}
-    {% if batch.position is not none and late > 0 %}
+    {% set kept_position = log_end.get('low_position') %}
+    {% set has_removed = kept_position is not none and found.low_position is not none
+        and found.low_position > kept_position %}
+    {% if batch.position is not none and has_removed %}
+        {% set beside = dbt_cdc._late_beside_removed(
+            events, batch.log, dict(found, read_position=position), 'position') %}
+        {% set late, copies = beside.late, beside.copies %}
+    {% elif batch.position is not none and late > 0 %}
         {% set copies = found.landed_below - dbt_cdc._fetch(
             'select count(distinct position, xxhash64(value)) as lines from ' ~ events ~ ' where position <= '
             ~ position)[0].lines %}
     {% endif %}
-    {% if batch.position is not none and late > copies - (log_end.copies or 0) %}
+    {% if batch.position is not none and late > (0 if has_removed else copies - (log_end.copies or 0)) %}
         {% do dbt_cdc.raise_cdc_error(
             22859, late ~ ' lines landed at or below position ' ~ position ~ ' of ' ~ events
             ~ ', up to which the log had read them',
             dbt_cdc._positions_advice(batch.log)
         ) %}
     {% endif %}
-    {% do batch.update(landed=found.landed, copies=copies) %}
+    {% do batch.update(
+        landed=found.landed, copies=copies, places=found.places, low_position=found.low_position) %}
 {% endmacro %}

@@ -297,6 +297,9 @@ case when action = 'C' then {{ dbt_cdc._transaction_summary(
 {#- How many lines have landed up to the position that the next run reads on from, as JSON. -#}
 {% macro _wal2json_balance(batch) -%}
 {%- if batch.resume_position is none -%} cast(null as string)
-{%- else -%} '{{ tojson({'read_position': batch.resume_position, 'landed': batch.landed, 'copies': batch.copies}) }}'
+{%- else -%} '{{ tojson({
+    'read_position': batch.resume_position, 'landed': batch.landed, 'copies': batch.copies, 'places': batch.places,
+    'low_position': batch.low_position,
+}) }}'
 {%- endif -%}
 {%- endmacro %}

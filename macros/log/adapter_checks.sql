@@ -86,6 +86,25 @@
 {% endmacro %}
 
 
+{#- How many rows have landed late where the lowest ones were removed since the last run, so that a count of all tells
+    nothing, and how many are there twice. The log's balances tell how many places each batch had; the batches behind
+    the first whose end is still there are whole. `place` is SQL: what tells rows apart. -#}
+{% macro _late_beside_removed(events, log, landed, place) %}
+    {% set whole = dbt_cdc._fetch(
+        'select first_end, sum(if(read_position > first_end, places, 0)) as places '
+        ~ 'from (select *, min(read_position) over () as first_end '
+        ~ 'from (select distinct balance, '
+        ~ "cast(get_json_object(balance, '$.read_position') as bigint) as read_position, "
+        ~ "cast(get_json_object(balance, '$.places') as bigint) as places from " ~ log ~ " where operation = 'COMMIT') "
+        ~ 'where places is not null and read_position >= ' ~ landed.low_position ~ ' - 1) group by first_end') %}
+    {% set known = whole[0] if whole else {'first_end': landed.read_position, 'places': 0} %}
+    {% do return(dbt_cdc._fetch(
+        'select count(distinct case when position > ' ~ known.first_end ~ ' then struct(' ~ place ~ ') end) - '
+        ~ known.places ~ ' as late, count(*) - count(distinct struct(' ~ place ~ ')) as copies from ' ~ events
+        ~ ' where position <= ' ~ landed.read_position)[0]) %}
+{% endmacro %}
+
+
 {% macro _positions_advice(log, which='') %}
     {% do return(
         'positions only go on: give them positions behind the last one' ~ which ~ ', or write the log anew with dbt '

@@ -48,6 +48,7 @@ def said(
         "last_position": 9, "last_lsn": "0x00000001988078000000", "database": "pg.d",
         "first_change": 80000, "has_snapshot_rows": has_snapshot_rows, "old_ends": "[]",
         "old_xids": "[]", "last_snapshot_wal": 70000, "landed_since": 0, "landed_below": 4,
+        "low_position": 1, "has_removed": False,
         "copies_below": 0, "read_position": 4, "end_position": end_position,
         "first_time": "2026-11-01 00:00:00",
     }  # fmt: skip

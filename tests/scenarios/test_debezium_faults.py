@@ -412,6 +412,39 @@ def test_what_another_writer_lands_late(shop, runs):
 
 
 @pytest.mark.more
+def test_what_lands_late_beside_removed_events(shop):
+    """Old events may go from the lowest position on: they hide no late one, and stop nothing."""
+    database, connector = shop.begin(1, 2, 3)
+    connector.snapshot()
+    parts = [connector.sent[:]]
+    for number in (1, 2, 3):
+        start = len(connector.sent)
+        database.commit(updates(number))
+        connector.stream()
+        parts.append(connector.sent[start:])
+    snapshot, first, second, third = parts
+    for batch in (snapshot, first):
+        assert shop.run(batch).success
+    hole = shop.landed
+    shop.landed += 10
+    assert shop.run(second).success
+    end = shop.landed
+    remove = "delete from {schema}.landed where position <= "
+    shop.project.sql(f"{remove}{len(snapshot) - 1}")
+    shop.landed = hole + 10
+    assert shop.run(second).success  # these are there twice
+    shop.landed = end
+    assert shop.run(third).success
+    assert shop.has(database)
+    shop.project.sql(f"{remove}{len(snapshot) + 1}")
+    shop.landed = hole
+    for batch in (second[:2], []):
+        result = shop.run(batch)
+        assert not result.success
+        assert "CDC 22859: 2 events landed at or below position" in result.output
+
+
+@pytest.mark.more
 def test_events_that_land_behind_their_transaction(shop):
     """The first events of a transaction with a restart: its END counts the others only."""
     database, connector = shop.begin(1, 2, 3)

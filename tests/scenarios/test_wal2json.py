@@ -529,6 +529,22 @@ def test_a_late_line_is_not_hidden_by_copies(slot):
 
 
 @pytest.mark.more
+def test_a_late_line_is_not_hidden_by_removed_ones(slot):
+    """Old lines may go from the lowest position on."""
+    slot.start()
+    assert slot.run(*GOOD).success
+    slot.land(*NEXT, at=11)
+    assert slot.run().success
+    slot.project.sql("delete from {schema}.landed where position <= 2")
+    slot.land(*NEXT, at=11)  # these are there twice
+    assert slot.run(*LAST).success
+    slot.project.sql("delete from {schema}.landed where position <= 3")
+    slot.project.sql("""insert into {schema}.landed values (9, '{"action":"M"}')""")
+    found = slot.run(*transaction(10, 100300, insert(4)))
+    assert "1 lines landed at or below position" in found.output
+
+
+@pytest.mark.more
 def test_a_transaction_whose_end_never_comes_is_given_up(slot):
     slot.start()
     assert slot.run(*GOOD, *NEXT[:2]).success
