@@ -91,7 +91,7 @@
 {#- Whether transactions of new events are in the log, or should have been. -#}
 {% macro _debezium_has_old_events(batch) %}
     {% set xids = fromjson(batch.old_xids) %}
-    {% do return(fromjson(batch.old_ends) != [] or (xids != [] and dbt_cdc._fetch(
+    {% do return(batch.has_old_ends or (xids != [] and dbt_cdc._fetch(
         'select 1 from ' ~ batch.log ~ " where operation = 'COMMIT' and lsn > '"
         ~ dbt_cdc._debezium_lsn(batch.first_change) ~ "' and tran_id in (" ~ dbt_cdc._literals(xids) ~ ') limit 1'
     ) != [])) %}

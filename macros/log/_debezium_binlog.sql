@@ -201,7 +201,12 @@ known as (
         tran_id as known_xid,
         max({{ dbt_cdc._debezium_commit_number() }}) as known_commit
     from {{ batch.log }}
-    where operation = 'COMMIT' and tran_id in ({{ dbt_cdc._literals(fromjson(batch.old_xids) or ['']) }})
+    where
+        operation = 'COMMIT'
+        and tran_id in (
+            select xid from landed_events
+            where kind in ('c', 'u', 'd', 't', 'ddl') or kind = 'END' and event_count > 0
+        )
     group by tran_id
 ),
 {%- endif %}

@@ -1,4 +1,5 @@
-{#- `old_ends`: the ENDs at or below the log's end; `old_xids`: the transactions of the other events below it. -#}
+{#- `has_old_ends`: whether there are ENDs at or below the log's end, of a binary log changes; `old_xids`: where there
+    are none, the transactions of other events that may be old. -#}
 {% macro _debezium_news(events, batch) -%}
 {%- set is_binlog = dbt_cdc._debezium_reads_binlog(batch) -%}
 {%- set is_sqlserver = dbt_cdc._debezium_reads_sqlserver(batch) -%}
@@ -82,25 +83,23 @@ select
     max(case when op = 'r' then wal end) as last_snapshot_wal,
     {%- if is_binlog %}
     cast(min(sent_for) as string) as first_time,
-    to_json(collect_set(case when is_change and wal <= last_commit then xid end)) as old_ends,
+    bool_or(is_change and wal <= last_commit) as has_old_ends,
     -- an END that comes again alone
-    to_json(array_union(
-        array_except(
-            collect_set(case when status = 'END' and event_count <> '0' then xid end),
-            collect_set(case when is_change and wal > last_commit then xid end)
-        ),
-        collect_set(case when is_change and wal <= last_commit then xid end)
-    )) as old_xids,
+    if(has_old_ends, '[]', to_json(array_except(
+        collect_set(case when status = 'END' and event_count <> '0' then xid end),
+        collect_set(case when is_change and wal > last_commit then xid end)
+    ))) as old_xids,
     {%- elif is_sqlserver %}
-    to_json(collect_set(if((op in ('c', 'u', 'd') or status = 'END') and wal <= last_lsn, wal, null))) as old_ends,
+    bool_or((op in ('c', 'u', 'd') or status = 'END') and wal <= last_lsn) as has_old_ends,
     '[]' as old_xids,
     {%- else %}
     coalesce(bool_or(is_untold), false) as has_untold,
-    to_json(collect_set(case
-        when status = 'END' and wal <= last_commit or is_untold and coalesce(previous_end, wal - 1) < last_commit
-            then xid
-    end)) as old_ends,
-    to_json(collect_set(case when not status <=> 'END' and wal <= last_commit then xid end)) as old_xids,
+    bool_or(
+        status = 'END' and wal <= last_commit or is_untold and coalesce(previous_end, wal - 1) < last_commit
+    ) as has_old_ends,
+    if(has_old_ends, '[]', to_json(
+        collect_set(case when not status <=> 'END' and wal <= last_commit then xid end)
+    )) as old_xids,
     {%- endif %}
     (select landed_below from passed) as landed_below,
     coalesce((select copies_below from passed), 0) as copies_below,

@@ -1,25 +1,25 @@
 {#- A connector that goes on at another server sends transactions again that the log has, with their names, at other
     places, which may be above the log's end. Only those of the times of this batch are looked for. -#}
 {% macro _debezium_find_sent_again(events, batch) %}
-    {% set known = [] if batch.first_time is none else dbt_cdc._fetch(
-        "select distinct tran_id from " ~ batch.log ~ " where operation = 'COMMIT' and record_time >= timestamp '"
-        ~ batch.first_time ~ "' and tran_id <> 'snapshot'") | map(attribute='tran_id') | list %}
-    {% set found, before = [], [] %}
-    {% for row in (dbt_cdc._fetch(dbt_cdc._debezium_sent_again(events, batch, known)) if known else []) %}
-        {% do (found if row.is_known else before).append(row.xid) %}
-    {% endfor %}
-    {% do dbt_cdc._debezium_check_sent_before(batch, found, before) if before %}
-    {% do batch.update(old_xids=tojson((fromjson(batch.old_xids) + found) | unique | list)) if found %}
+    {% set known = batch.log ~ " where operation = 'COMMIT' and record_time >= timestamp '" ~ batch.first_time
+        ~ "' and tran_id <> 'snapshot'" %}
+    {% if batch.first_time is not none and dbt_cdc._fetch('select 1 from ' ~ known ~ ' limit 1') %}
+        {% set found, before = [], [] %}
+        {% for row in dbt_cdc._fetch(dbt_cdc._debezium_sent_again(events, batch, known)) %}
+            {% do (found if row.is_known else before).append(row.xid) %}
+        {% endfor %}
+        {% do dbt_cdc._debezium_check_sent_before(batch, found, before) if before %}
+        {% do batch.update(has_old_ends=true) if found %}
+    {% endif %}
 {% endmacro %}
 
 
-{#- The transactions of the batch that the log knows by name, and those at new places before them. -#}
+{#- The transactions of the batch at new places before one that the log knows by name, then those that it knows. -#}
 {% macro _debezium_sent_again(events, batch, known) -%}
 with sent as (
     select
         source.gtid as xid,
-        min({{ dbt_cdc._debezium_binlog_place() }}) as wal,
-        source.gtid in ({{ dbt_cdc._literals(known) }}) as is_known
+        min({{ dbt_cdc._debezium_binlog_place() }}) as wal
     from (
         select from_json(
             coalesce(get_json_object(value, '$.source'), get_json_object(value, '$.payload.source')),
@@ -33,9 +33,18 @@ with sent as (
 )
 
 select xid, is_known
-from sent
-where is_known or wal > {{ batch.last_commit }} and wal < (select max(wal) from sent where is_known)
-order by wal
+from (
+    select
+        xid,
+        wal,
+        tran_id is not null as is_known,
+        max(if(tran_id is not null, wal, null)) over () as last_known
+    from sent
+    left join (select distinct tran_id from {{ known }}) as known on sent.xid = known.tran_id
+)
+where is_known or wal > {{ batch.last_commit }} and wal < last_known
+order by is_known, wal
+limit 10000
 {%- endmacro %}
 
 
