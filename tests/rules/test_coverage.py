@@ -114,10 +114,13 @@ def test_each_case_names_tests_that_make_test_runs() -> None:
     for case, told in zip(cases[::2], cases[1::2], strict=True):
         named = re.findall(r"`(test_\w+\.py)::(\w+)`", told.partition("\n| tests |")[2])
         assert named and "](https://github.com/" in told.partition("\n| here |")[0], case
+        left_out = []
         for file, test in named:
             path = PACKAGE / "tests" / "scenarios" / file
             assert f"\ndef {test}(" in path.read_text(encoding="utf-8"), (case, test)
             assert not is_soak(path, test), (case, test)
+            left_out.append("pytest.mark.more" in marks_of(path, test))
+        assert not all(left_out), case
 
 
 def test_errors_are_raised_or_said_to_differ() -> None:

@@ -12,7 +12,7 @@ from harness import PACKAGE, Project
 from reference.log import LogRecord, int_to_lsn
 from story import ITEMS
 
-pytestmark = [pytest.mark.slow, pytest.mark.more]
+pytestmark = pytest.mark.slow
 
 MODELS = {
     f"{name}.sql": f"{{{{ config(materialized='{kind}') }}}}"
@@ -78,6 +78,7 @@ def test_however_the_key_is_written(make_project: Callable[..., Project]) -> Non
     ]  # fmt: skip
 
 
+@pytest.mark.more
 def test_as_the_page_says(make_project: Callable[..., Project]) -> None:
     shop = Capture(make_project, [ITEMS], models=MODELS)
     yaml = json.loads(instance_yaml([ITEMS]))

@@ -108,8 +108,10 @@ def test_the_true_state_at_every_checkpoint(
     assert min(ends) > int_to_lsn(truth.checkpoints[-2].position << 24)
 
 
-def test_all_events_are_accounted_for(incremental: Project) -> None:
-    for row in incremental.sql("select * from {schema}.event_balances"):
+def test_all_events_are_accounted_for(incremental: Project, events: list[Event]) -> None:
+    balances = incremental.sql("select * from {schema}.event_balances")
+    assert sum(row.landed for row in balances) == len(events)
+    for row in balances:
         assert row.landed == sum(
             (row.in_log, row.copies, row.waiting, row.given_up, row.later_snapshots)
             + (row.heartbeats, row.tombstones, row.messages)

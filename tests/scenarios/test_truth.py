@@ -180,6 +180,9 @@ def test_a_history_has_the_true_state_at_every_checkpoint(
                 values = plain_values(row, instance)
                 state.rows[instance.key(values)] = values
                 state.written[instance.key(values)] = row.valid_from_lsn
+        assert len(state.rows) == sum(
+            row.valid_from_lsn <= lsn < (row.valid_to_lsn or "0xG") for row in versions
+        )
         assert truth.differences(state, checkpoint.number) == []
 
 
@@ -188,10 +191,12 @@ def test_a_replica_has_the_true_state(
 ) -> None:
     instance = next(i for i in instances if i.source_name == "docs")
     state = State(instance)
-    for row in incremental.table("docs").collect():
+    rows = incremental.table("docs").collect()
+    for row in rows:
         values = plain_values(row, instance)
         state.rows[instance.key(values)] = values
         state.written[instance.key(values)] = row.written
+    assert len(state.rows) == len(rows)
     assert truth.differences(state, truth.checkpoints[-1].number) == []
 
 
