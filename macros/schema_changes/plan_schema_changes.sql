@@ -131,7 +131,7 @@
         {% do return({'number': 4928, 'text': "captured column '" ~ column ~ "' was renamed to '"
             ~ spelling[column | lower] ~ "'", 'renamed': {column | lower: column | lower}}) %}
     {% endfor %}
-    {% for name in dbt_cdc._columns_gone(plan, change) %}
+    {% for name in dbt_cdc._columns_gone(plan, change) + dbt_cdc._names_taken(plan, renamed, spelling) %}
         {% if name | lower in renamed %}
             {% do return({'number': 4928, 'text': "captured column '" ~ name
                 ~ "' was renamed to '" ~ renamed[name | lower] ~ "'", 'renamed': renamed}) %}
@@ -158,6 +158,18 @@
         {% do gone.append(name) %}
     {% endfor %}
     {% do return(gone) %}
+{% endmacro %}
+
+
+{#- The captured columns that the statement renames and whose names other columns have now. A text may have statements
+    of several tables: that of this one has left the new name, too. -#}
+{% macro _names_taken(plan, renamed, spelling) %}
+    {% set taken = [] %}
+    {% for name in plan.columns if not plan.is_new and name | lower in spelling
+        and renamed.get(name | lower) in spelling %}
+        {% do taken.append(name) %}
+    {% endfor %}
+    {% do return(taken) %}
 {% endmacro %}
 
 

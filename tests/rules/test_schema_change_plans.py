@@ -161,6 +161,28 @@ def test_a_column_gets_another_letter_case(shop: Shop) -> None:
         assert (plan["problem"] or {}).get("number") == case[2], case
 
 
+def test_another_column_takes_the_name(shop: Shop) -> None:
+    """In the same statement. A text may be that of another table's column of the name."""
+    known = registered(("k", "int", "int"), ("c", "int", "int"))
+    given = [
+        ("alter table t rename column c to d, add column c int", listed(k="int", d="int", c="int")),
+        ("alter table t change c d int, add c int", listed(k="int", d="int", c="int")),
+        ("alter table t rename column C to k, rename column k to c", listed(c="int", k="int")),
+        ("alter table u rename c to d; alter table t add e int", listed(k="int", c="int", e="int")),
+    ]
+    cases = [(known, [change(columns=names, ddl_command=text)]) for text, names in given]
+    found = plans(shop, *cases, (*cases[0], False))
+    texts = [(plan["problem"] or {}).get("text") for plan in found]
+    assert texts == [
+        "captured column 'c' was renamed to 'd'",
+        "captured column 'c' was renamed to 'd'",
+        "captured column 'k' was renamed to 'c'",
+        None,
+        None,
+    ]
+    assert {plan["problem"]["number"] for plan in found[:3]} == {4928}
+
+
 def test_another_table_takes_the_name(shop: Shop) -> None:
     """As tools that alter a copy do: a second instance is one of the table by its name."""
     text = "RENAME TABLE s.t TO s._t_del, s._t_gho TO s.t"
