@@ -9,7 +9,7 @@
             if tracked.table == change.source_schema ~ '.' ~ change.source_name
             and tracked.key in published.min_valid_versions %}
             {% set new_name = dbt_cdc._new_name_of_table(change.ddl_command, tracked.source_name) %}
-            {% if new_name and not dbt_cdc._old_name_of_table(change.ddl_command, tracked.source_name) %}
+            {% if new_name and not dbt_cdc._name_is_taken_by(change, changes) %}
                 {% do dbt_cdc.raise_cdc_error(
                     22931, 'table ' ~ tracked.table ~ ", which is tracked, was renamed to '" ~ new_name ~ "' at "
                     ~ change.lsn ~ ', and later changes bear that name',

@@ -46,27 +46,53 @@ when status is null and value rlike '"op"|"ddl"' and not coalesce(
 coalesce(
     coalesce(event.payload.source.snapshot, event.source.snapshot, 'false') = 'false'
     and coalesce(event.payload.ddl, event.ddl)
-    rlike '(?is)^(?:\\s+|/[*](?!M?!).*?[*]/|/[*]M?!\\d*|--[^\\n]*\\n|#[^\\n]*\\n)*+truncate\\b',
+    rlike '(?is)^{{ dbt_cdc._debezium_gap() }}*+truncate\\b',
     false
 )
 {%- endmacro %}
 
 
-{#- The tables that a DDL changes: their names before it, and the columns that it leaves. -#}
+{#- What may be between two words of a statement, as a regular expression in a literal. -#}
+{% macro _debezium_gap() -%}
+(?:\\s+|/[*](?!M?!).*?[*]/|/[*]M?!\\d*|--[^\\n]*\\n|#[^\\n]*\\n)
+{%- endmacro %}
+
+
+{#- The tables that a DDL changes, and the columns that it leaves. One that is renamed has a record under either name,
+    that of the old one without columns. -#}
 {% macro _debezium_binlog_changes() -%}
 {%- set columns = 'struct<name: string, typeExpression: string, length: int, scale: int>' -%}
-transform(from_json(
+{%- set names = "regexp_extract_all(change.id, '\"([^\"]*)\"', 1)" -%}
+flatten(transform(from_json(
         if(kind = 'ddl', tableChanges, null),
         'array<struct<type: string, id: string, previousId: string, `table`: struct<columns: array<{{ columns }}>>>>'
-    ), change -> named_struct(
-        'names', regexp_extract_all(coalesce(change.previousId, change.id), '"([^"]*)"', 1),
-        'columns', if(change.type = 'DROP', null, to_json(transform(change.table.columns, column -> named_struct(
-            'name', column.name,
-            'type', lower(concat(column.typeExpression, if(
-                column.length is null, '', concat('(', concat_ws(',', column.length, column.scale), ')')
-            )))
-        ))))
-    ))
+    ), change -> transform(array_distinct(array_compact(array(
+        regexp_extract_all(change.previousId, '"([^"]*)"', 1), {{ names }}, {{ dbt_cdc._debezium_altered_name(names) }}
+    ))), names -> named_struct(
+        'names', names,
+        'columns', if(change.type = 'DROP' or names <> {{ names }}, null, to_json(
+            transform(change.table.columns, column -> named_struct(
+                'name', column.name,
+                'type', lower(concat(column.typeExpression, if(
+                    column.length is null, '', concat('(', concat_ws(',', column.length, column.scale), ')')
+                )))
+            ))
+        ))
+    ))))
+{%- endmacro %}
+
+
+{#- The name of the table that an ALTER TABLE renames, which the event does not tell: it has the new one, `names`. -#}
+{% macro _debezium_altered_name(names) -%}
+{%- set gap, part = dbt_cdc._debezium_gap(), '(?:`[^`]+`|"[^"]+"|[^\\\\s.`"(]+)' -%}
+if(change.type = 'ALTER' and ddl rlike '(?i)\\brename\\b', element_at(transform(array(regexp_extract_all(
+            regexp_extract(
+                ddl, '(?is)^{{ gap }}*+alter{{ gap }}++(?:(?:online|ignore){{ gap }}++)*table{{ gap }}++
+                {#- #}(?:if{{ gap }}++exists{{ gap }}++)?({{ part }}(?:[.]{{ part }})?)', 1
+            ), '{{ part }}', 0
+        )), given -> concat(
+            slice({{ names }}, 1, 2 - size(given)), transform(given, part -> trim(both '`"' from part))
+        )), 1), null)
 {%- endmacro %}
 
 
@@ -126,7 +152,9 @@ numbered as (
             end as row_kind,
             dense_rank() over (
                 partition by xid
-                order by wal, if(is_renumbered, 0, total_order), event_row, kind = 'c', source_schema, source_name
+                order by
+                    wal, if(is_renumbered, 0, total_order), event_row,
+                    kind = 'c' or kind = 'ddl' and after is not null, source_schema, source_name
             ) as number
         from (
             select

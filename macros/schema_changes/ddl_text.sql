@@ -20,9 +20,23 @@
 {% endmacro %}
 
 
+{#- The statement without its comments; of those that MySQL executes the text stays. -#}
+{% macro _without_comments(command) %}
+    {% set quoted = "('(?:[^'\\\\]|\\\\.)*'|" ~ dbt_cdc._quoted_pattern() ~ ')' %}
+    {% set parts = [] %}
+    {% for part in modules.re.split(
+        '(?s)' ~ quoted ~ '|/\\*(?!M?!).*?\\*/|/\\*M?!\\d*|\\*/|--[^\\n]*|(?<!\\S)#[^\\n]*', command or ''
+    ) %}
+        {% do parts.append(' ' if part is none else part) %}
+    {% endfor %}
+    {% do return(parts | join) %}
+{% endmacro %}
+
+
 {#- Whether the statement makes a table. -#}
 {% macro _makes_table(command) %}
-    {% do return(modules.re.match('\\s*create\\s', command or '', modules.re.IGNORECASE) is not none) %}
+    {% do return(modules.re.match(
+        '\\s*create\\s', dbt_cdc._without_comments(command), modules.re.IGNORECASE) is not none) %}
 {% endmacro %}
 
 
@@ -32,7 +46,7 @@
     {% do return(modules.re.search(
         '\\b(alter|modify|change)\\s+(column\\s+)?\\(?\\s*["`\\[]?' ~ name
         ~ '["`\\]]?(?=[\\s)])(?!\\s+(set\\s+(?!data\\b)|drop\\b|add\\b|rename\\b|to\\b))',
-        command or '', modules.re.IGNORECASE
+        dbt_cdc._without_comments(command), modules.re.IGNORECASE
     ) is not none) %}
 {% endmacro %}
 
@@ -64,7 +78,7 @@
         '\\brename\\s+(?:column\\s+)?(?:if\\s+exists\\s+)?(' ~ name ~ ')\\s+to\\s+(' ~ name ~ ')',
         '\\bchange\\s+(?:column\\s+)?(?:if\\s+exists\\s+)?(' ~ name ~ ')\\s+(' ~ name ~ ')',
     ] %}
-        {% for pair in modules.re.findall(pattern, command or '', modules.re.IGNORECASE) %}
+        {% for pair in modules.re.findall(pattern, dbt_cdc._without_comments(command), modules.re.IGNORECASE) %}
             {% do renames.append((dbt_cdc._bare_identifier(pair[0]), dbt_cdc._bare_identifier(pair[1]))) %}
         {% endfor %}
     {% endfor %}
@@ -80,7 +94,7 @@
     {% set value = "(?:@\\w+\\s*=\\s*)?n?'([^']+)'" %}
     {% do return(modules.re.findall(
         '\\bsp_rename\\]?\\s+' ~ value ~ '\\s*,\\s*' ~ value ~ '(?:\\s*,\\s*' ~ value ~ ')?',
-        command or '', modules.re.IGNORECASE
+        dbt_cdc._without_comments(command), modules.re.IGNORECASE
     )) %}
 {% endmacro %}
 
@@ -107,13 +121,18 @@
 {#- The (old name, new name) of each table that the statement renames. -#}
 {% macro _table_renames(command) %}
     {% set name = dbt_cdc._identifier_pattern() %}
-    {% set renames = modules.re.findall(
-        '\\balter\\s+table\\s+(?:if\\s+exists\\s+)?(?:only\\s+)?(' ~ name ~ ')[^;]*?\\brename\\s+(?:to|as)\\s+('
-        ~ name ~ ')', command or '', modules.re.IGNORECASE
-    ) %}
-    {% if modules.re.search('\\brename\\s+table\\b', command or '', modules.re.IGNORECASE) %}
+    {% set text = dbt_cdc._without_comments(command) %}
+    {% set renames = [] %}
+    {#- MySQL may leave TO out -#}
+    {% for to in ['(?:to|as)\\s+(' ~ name ~ ')', '(' ~ name ~ ')(?=\\s*(?:[,;]|$))'] %}
         {% do renames.extend(modules.re.findall(
-            '(' ~ name ~ ')\\s+to\\s+(' ~ name ~ ')', command, modules.re.IGNORECASE)) %}
+            '\\balter\\s+(?:(?:online|ignore)\\s+)*table\\s+(?:if\\s+exists\\s+)?(?:only\\s+)?(' ~ name
+            ~ ')[^;]*?\\brename\\s+' ~ to, text, modules.re.IGNORECASE
+        )) %}
+    {% endfor %}
+    {% if modules.re.search('\\brename\\s+tables?\\b', text, modules.re.IGNORECASE) %}
+        {% do renames.extend(modules.re.findall(
+            '(' ~ name ~ ')(?:\\s+wait\\s+\\d+|\\s+nowait)?\\s+to\\s+(' ~ name ~ ')', text, modules.re.IGNORECASE)) %}
     {% endif %}
     {% set bare = [] %}
     {% for old, new in renames %}
@@ -131,7 +150,7 @@
 {% macro _drops_key(command, index_name) %}
     {% for kind, name in modules.re.findall(
         '\\bdrop\\s+(primary|index|key|constraint)\\s+(?:concurrently\\s+)?(?:if\\s+exists\\s+)?('
-        ~ dbt_cdc._identifier_pattern() ~ ')', command or '', modules.re.IGNORECASE
+        ~ dbt_cdc._identifier_pattern() ~ ')', dbt_cdc._without_comments(command), modules.re.IGNORECASE
     ) %}
         {% set dropped = dbt_cdc._bare_identifier(name) | lower %}
         {% if dropped == (index_name or '') | lower

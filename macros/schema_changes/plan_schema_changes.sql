@@ -21,7 +21,8 @@
         if dbt_cdc._source_of(change) == dbt_cdc._source_of(instance)
         and change.commit_lsn >= (registered.start_lsn or '')
         and change.commit_lsn < (registered.end_lsn or '0xG') and not plan.problem %}
-        {% set effect = dbt_cdc._effect_of_change(instance, plan, change) %}
+        {% set was_dropped = registered.has_drop_pending if plan.is_dropped is none else plan.is_dropped %}
+        {% set effect = dbt_cdc._effect_of_change(instance, plan, change, changes, was_dropped) %}
         {% do plan.history.append(dict(change, is_update=effect.is_update)) %}
         {% if effect.problem %}
             {% do plan.update(problem=dict(effect.problem, lsn=change.commit_lsn)) %}
@@ -29,9 +30,10 @@
             {% do plan.update(
                 emptied_lsn=change.commit_lsn, emptied_place=change.lsn, emptied_by='truncated') %}
         {% else %}
-            {% set was_dropped = registered.has_drop_pending if plan.is_dropped is none else plan.is_dropped %}
+            {% set other = dbt_cdc._old_name_of_table(change.ddl_command, instance.source_name) %}
             {% do plan.update(
-                emptied_lsn=change.commit_lsn, emptied_place=change.lsn, emptied_by='dropped and made again'
+                emptied_lsn=change.commit_lsn, emptied_place=change.lsn,
+                emptied_by="dropped, and '" ~ other ~ "' took its name" if other else 'dropped and made again'
             ) if change.columns and was_dropped %}
             {% do plan.columns.update(effect.columns) %}
             {% do plan.update(is_dropped=effect.is_dropped) if effect.is_dropped is not none %}
@@ -58,12 +60,12 @@
 
 
 {#- {is_update, columns (only those that differ), is_dropped, problem} of one record. `is_update`: a
-    captured column got another type. -#}
-{% macro _effect_of_change(instance, plan, change) %}
+    captured column got another type. `changes` are those of the window. -#}
+{% macro _effect_of_change(instance, plan, change, changes, was_dropped) %}
     {% set effect = {'is_update': false, 'columns': {}, 'is_dropped': change.is_dropped,
         'problem': none} %}
     {% if change.operation == 'DDL' %}
-        {% do effect.update(problem=dbt_cdc._refused_change(instance, plan, change)) %}
+        {% do effect.update(problem=dbt_cdc._refused_change(instance, plan, change, changes, was_dropped)) %}
     {% endif %}
     {% if change.operation == 'TRUNCATE' or effect.problem or not change.columns %}
         {#- of what lists no columns the text tells -#}
@@ -108,13 +110,15 @@
 {#- What SQL Server refuses in an enabled table; other databases allow it, so it stands in their logs. A new
     instance was made knowing what its first window holds: its key and its table's name are meant as they
     are. -#}
-{% macro _refused_change(instance, plan, change) %}
+{% macro _refused_change(instance, plan, change, changes, was_dropped) %}
     {% set renamed = dbt_cdc._renamed_columns(change.ddl_command) %}
     {% set new_name = dbt_cdc._new_name_of_table(change.ddl_command, instance.source_name) %}
-    {% set other = dbt_cdc._old_name_of_table(change.ddl_command, instance.source_name) if new_name %}
+    {% set other = dbt_cdc._name_is_taken_by(change, changes) if new_name
+        else dbt_cdc._old_name_of_table(change.ddl_command, instance.source_name) if not was_dropped %}
     {% if other and not plan.is_new %}
-        {% do return({'number': 22931, 'text': "'" ~ other ~ "' took its name, and it is '" ~ new_name
-            ~ "' now, as where a tool copies a table to alter it; if the rows are others than before, consumers "
+        {% do return({'number': 22931, 'text': "'" ~ other ~ "' took its name"
+            ~ (", and it is '" ~ new_name ~ "' now" if new_name)
+            ~ ', as where a tool copies a table to alter it; if the rows are others than before, consumers '
             ~ 'start over (--full-refresh)'}) %}
     {% elif new_name and not plan.is_new %}
         {% do return({'number': 22931, 'text': "the table was renamed to '" ~ new_name

@@ -1,5 +1,6 @@
 {#- The DDL and TRUNCATE records of captured tables in the window, in commit order, with what the log
-    says of them: ddl_command; columns ([{name, type}] after it, none where the record has none);
+    says of them: ddl_command; columns ([{name, type}] after it, none where the record has none, or
+    has those of the table by its new name);
     is_dropped (none where it does not tell). -#}
 {% macro _read_schema_changes(changes, log) %}
     {% set read = [] %}
@@ -15,17 +16,35 @@
         {% for change in changes | sort(attribute='commit_lsn,lsn') %}
             {% set record = records.get((change.lsn, change.source_schema, change.source_name), {}) %}
             {% set columns = dbt_cdc._columns_of_record(change, record.get('after_image')) %}
-            {% set drops = record and record.after_image is none
-                and modules.re.search('(?i)\\bdrop\\s+table\\b', record.ddl_command or 'drop table') %}
+            {% set command, name = record.get('ddl_command'), change.source_name %}
+            {% set columns = none
+                if dbt_cdc._new_name_of_table(command, name) and not dbt_cdc._old_name_of_table(command, name)
+                else columns %}
+            {% set drops = record and record.after_image is none and modules.re.search(
+                '(?i)\\bdrop\\s+table\\b', dbt_cdc._without_comments(command or 'drop table')) %}
             {% do read.append(dict(
                 change,
-                ddl_command=record.get('ddl_command'),
+                ddl_command=command,
                 columns=columns,
                 is_dropped=false if columns else (true if drops and change.operation == 'DDL' else none)
             )) %}
         {% endfor %}
     {% endif %}
     {% do return(read) %}
+{% endmacro %}
+
+
+{#- The old name of a table that takes that of a record's table, with the same commit or later: a log may have a record
+    for each clause of a RENAME. -#}
+{% macro _name_is_taken_by(change, changes) %}
+    {% for later in changes if later.commit_lsn >= change.commit_lsn
+        and dbt_cdc._source_of(later) == dbt_cdc._source_of(change) %}
+        {% set other = dbt_cdc._old_name_of_table(later.ddl_command, change.source_name) %}
+        {% if other %}
+            {% do return(other) %}
+        {% endif %}
+    {% endfor %}
+    {% do return(none) %}
 {% endmacro %}
 
 

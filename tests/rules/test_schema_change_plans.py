@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from shop import Shop
@@ -75,12 +76,21 @@ RENAMED = [
     ("sp_rename 'dbo.t.i', 'j', 'INDEX'", {}),
     ("alter table t rename to u", {}),
     ("rename table t to u", {}),
+    ("alter table t rename /* a; b */ column c -- why\n to # new\n d", {"c": "d"}),
+    ("alter table t add d int comment '-- it\\'s /*', rename c to d", {"c": "d"}),
+    ("alter table t /* rename c to d */ add e int -- , rename f to g", {}),
     ("alter table t rename constraint a to b, rename index c to d, rename key e to f", {}),
 ]
 TABLES_RENAMED = [
     ("alter table t rename to u", "u"),
     ('ALTER TABLE IF EXISTS ONLY s."T" ADD d int, RENAME AS "New.T"', "New.T"),
     ("RENAME TABLE s.t TO s.`t_Old`, t_new TO t", "t_Old"),
+    ("rename /* gh-ost */ table `s`.`t` to `s`.`_t_del`, `s`.`_t_gho` to `s`.`t`", "_t_del"),
+    ("RENAME TABLES IF EXISTS t WAIT 5 TO u", "u"),
+    ("alter online table t rename u, add d int", "u"),
+    ("alter /*!50000 ignore */ table t rename u", "u"),
+    ("alter table t rename column a to b, rename index c to d, rename e to f", None),
+    ("alter table t_new rename to u -- alter table t rename to v", None),
     ("rename table t_old to t", None),
     ("alter table other rename to t", None),
     ("alter table t add d int; alter index i rename to j", None),
@@ -191,6 +201,62 @@ def test_another_table_takes_the_name(shop: Shop) -> None:
     assert plan["problem"]["number"] == 22931
     assert plan["problem"]["text"].startswith("'_t_gho' took its name, and it is '_t_del' now")
     assert "new_name" not in plan["problem"]
+
+
+def test_another_table_takes_the_name_by_a_record_of_its_own(shop: Shop) -> None:
+    """At the same commit, as Debezium's of each clause, or later in the window; a record of the
+    renamed table alone says where later changes are."""
+    known = registered(("k", "int", "int"))
+    gone = change("0x1", ddl_command="RENAME /* a tool */ TABLE s.t TO s._t_old")
+    taken = {"columns": listed(k="int"), "ddl_command": "RENAME TABLE s._t_new TO s.t"}
+    found = plans(
+        shop, (known, [gone, change("0x1", **taken)]), (known, [gone, change("0x3", **taken)]),
+        (known, [change("0x1", **taken)]), (known, [gone]), (known, [gone, change(**taken)], False),
+    )  # fmt: skip
+    both = "'_t_new' took its name, and it is '_t_old' now, as where"
+    texts = [(plan["problem"] or {"text": ""})["text"] for plan in found]
+    assert [text.startswith(both) for text in texts] == [True, True, False, False, False]
+    assert texts[2].startswith("'_t_new' took its name, as where")
+    assert [(plan["problem"] or {}).get("new_name") for plan in found] == [
+        None, None, None, "_t_old", None,
+    ]  # fmt: skip
+    assert {plan["problem"]["number"] for plan in found[:4]} == {22931}
+
+
+def test_another_table_takes_the_name_of_a_dropped_one(shop: Shop) -> None:
+    """Its rows are others."""
+    known = registered(("k", "int", "int"))
+    taken = change("0x2", columns=listed(k="int"), ddl_command="rename table t_new to t")
+    found = plans(
+        shop, (known, [change("0x1", is_dropped=True), taken]),
+        ({**known, "has_drop_pending": True}, [taken]),
+    )  # fmt: skip
+    for plan in found:
+        assert not plan["problem"]
+        assert (plan["emptied_lsn"], plan["is_dropped"]) == ("0x2", False)
+        assert plan["emptied_by"] == "dropped, and 't_new' took its name"
+
+
+def test_what_a_record_says_of_its_table(shop: Shop) -> None:
+    """That of a rename has the columns of another name; comments say nothing."""
+    commands = {
+        "0x1": ("rename /* gh-ost */ table s.t to s._t_del", False, None),
+        "0x2": ("rename table s._t_gho to s.t", True, False),
+        "0x3": ("drop /* all */ table s.t", None, True),
+        "0x4": ("analyze t -- drop table t", None, None),
+    }
+    image = json.dumps(listed(k="int"))
+    logged = [
+        {"lsn": lsn, "source_schema": "s", "source_name": "t", "ddl_command": command,
+         "after_image": None if has_columns is None else image}
+        for lsn, (command, has_columns, _) in commands.items()
+    ]  # fmt: skip
+    answer = {r"select lsn, source_schema, source_name, ddl_command, after_image": logged}
+    changes = [change(lsn) for lsn in commands]
+    (found,) = shop.values(("_read_schema_changes", changes, "log"), answer=answer)
+    assert [(bool(c["columns"]), c["is_dropped"]) for c in found] == [
+        (bool(has_columns), is_dropped) for _, has_columns, is_dropped in commands.values()
+    ]
 
 
 def test_the_new_name_of_a_table(shop: Shop) -> None:

@@ -40,16 +40,20 @@ def schema_change(
     ids: list[str],
     is_snapshot: bool = False,
     table: str = "",
+    previous: str | None = None,
+    source: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """What the connector sends to its topic of schema changes; the source of the event."""
+    """What the connector sends to its topic of schema changes; the source of the event, which
+    those of one statement share."""
     database = connector.database
-    database.xid += 1
-    mark = str(is_snapshot).lower()
-    source = connector._source(table, database.next_lsn(), database.clock, 0, mark)
-    source |= {"gtid": f"0-77-{database.xid}"}
+    if source is None:
+        database.xid += 1
+        mark = str(is_snapshot).lower()
+        source = connector._source(table, database.next_lsn(), database.clock, 0, mark)
+        source |= {"gtid": f"0-77-{database.xid}"}
     columns = [{"name": "id", "typeExpression": "INT", "length": None, "scale": None}]
     table = None if kind == "DROP" else {"primaryKeyColumnNames": ["id"], "columns": columns}
-    changes = [{"type": kind, "id": name, "table": table} for name in ids]
+    changes = [{"type": kind, "id": name, "previousId": previous, "table": table} for name in ids]
     value = {"source": source, "ts_ms": 1, "databaseName": "public", "ddl": ddl}
     connector._send("", {"databaseName": "public"}, {**value, "tableChanges": changes}, (0, 0))
     if connector.metadata:  # a DDL gets a BEGIN, and never an END
@@ -91,6 +95,53 @@ def test_schema_changes_and_truncates(shop: Shop, metadata: bool) -> None:
     assert late.value is not None and "drop table" in late.value
     result = shop.run([replace(late, value=late.value.replace("drop table a, b", "drop b, a"))])
     assert "landed when the log had it" in result.output, result.output
+
+
+RENAMES = [
+    # the statement, the new name, the old one where the event tells it
+    ("RENAME /* tool */ TABLE `t` TO `_t_old`", '"public"."_t_old"', '"public"."t"'),
+    ("RENAME /* tool */ TABLE `_t_new` TO `t`", '"public"."t"', '"public"."_t_new"'),
+    ("/* all */ alter /* it */ online table t\n rename to u", '"public"."u"', None),
+    ("ALTER TABLE if exists public.`a b`\tRENAME u", '"public"."u"', None),
+    ('alter table other."c.d" rename e', '"public"."e"', None),
+    ("alter table t rename column v to w", '"public"."t"', None),
+]
+
+
+@pytest.mark.parametrize("metadata", [True, False])
+def test_a_renamed_table_has_a_record_under_either_name(shop: Shop, metadata: bool) -> None:
+    """The clauses of one RENAME are events of one place: the table that takes a name comes last."""
+    _, connector = begin(shop, 1, metadata=metadata)
+    source = None
+    for number, (statement, name, previous) in enumerate(RENAMES):
+        source = schema_change(
+            connector, statement, "ALTER", [name], previous=previous,
+            source=source if number == 1 else None,
+        )  # fmt: skip
+    connector.beat()
+    assert shop.run(connector.sent).success
+    assert shop.is_balanced()
+    image = '[{"name":"id","type":"int"}]'
+    away, taken, *alters = (statement for statement, *_ in RENAMES)
+    named = shop.project.sql(
+        "select * from {schema}.log where operation = 'DDL' order by lsn, source_name"
+    )
+    found = [(r.source_schema, r.source_name, r.ddl_command, r.after_image) for r in named]
+    assert found == [
+        ("public", "_t_new", taken, None),
+        ("public", "t", away, None),
+        ("public", "_t_old", away, image),
+        ("public", "t", taken, image),
+        ("public", "t", alters[0], None),
+        ("public", "u", alters[0], image),
+        ("public", "a b", alters[1], None),
+        ("public", "u", alters[1], image),
+        ("other", "c.d", alters[2], None),
+        ("public", "e", alters[2], image),
+        ("public", "t", alters[3], image),
+    ]
+    assert shop.run(connector.sent).success  # copies
+    assert len(ddl_of(shop)) == len(found)
 
 
 def test_a_truncate_is_a_transaction_by_itself(shop: Shop) -> None:
