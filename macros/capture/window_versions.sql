@@ -51,14 +51,15 @@
 {%- endmacro %}
 
 
-{#- The commits that removed rows of tracked tables without a record of each: TRUNCATE and DROP TABLE. -#}
+{#- The commits that removed rows of tracked tables without a record of each: TRUNCATE, DROP and CREATE OR REPLACE
+    TABLE. -#}
 {% macro _emptying_commits(tables, window, published) %}
     {% set changes = dbt_cdc._fetch(dbt_cdc._tracked_schema_changes_sql(tables, window)) %}
     {% set ddl = dbt_cdc._read_schema_changes(
         changes | selectattr('operation', 'eq', 'DDL') | list, window.log) %}
     {% do dbt_cdc._check_tracked_renames(ddl, published) %}
     {% do return((changes | selectattr('operation', 'eq', 'TRUNCATE') | list)
-        + (ddl | selectattr('is_dropped') | list)) %}
+        + (ddl | selectattr('is_dropped') | list) + (ddl | selectattr('is_replaced') | list)) %}
 {% endmacro %}
 
 

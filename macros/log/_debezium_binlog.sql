@@ -35,6 +35,14 @@ when status is null and value rlike '"op"|"ddl"' and not coalesce(
                 'read the source with a newer Debezium and skipped.operations=none; where the topic of the table has '
                 ~ 'the TRUNCATE, or no one captures it, delete this event from what has landed, and run again'
             ) | indent(8) }}
+        when ddl rlike '(?is)^{{ dbt_cdc._debezium_gap() }}*+{{ dbt_cdc._debezium_emptying_ddl() }}'
+            and coalesce(source.snapshot, 'false') = 'false' and coalesce(tableChanges, '[]') = '[]'
+            then {{ dbt_cdc._raise_bad_record(
+                place, "concat('it empties tables, and its tableChanges do not tell which: ', left(ddl, 100))",
+                'where no one captures a table of it, delete this event from what has landed; else give its '
+                ~ 'tableChanges a {"type": "DROP", "id": "\\"shop\\".\\"orders\\""} for each (an UPDATE, sent by '
+                ~ 'run_statement); and run again'
+            ) | indent(8) }}
         when ddl is not null or source is not null and tableChanges is not null
             then if(coalesce(source.snapshot, 'false') = 'false' and tableChanges <> '[]', 'ddl', 'm')
 {%- endmacro %}
@@ -55,6 +63,14 @@ coalesce(
 {#- What may be between two words of a statement, as a regular expression in a literal. -#}
 {% macro _debezium_gap() -%}
 (?:\\s+|/[*](?!M?!).*?[*]/|/[*]M?!\\d*|--[^\\n]*\\n|#[^\\n]*\\n)
+{%- endmacro %}
+
+
+{#- DDL that the connector does not parse, or whose tables it does not list: it takes the second for one that leaves a
+    table as it is. -#}
+{% macro _debezium_emptying_ddl() -%}
+{%- set gap = dbt_cdc._debezium_gap() ~ '++' -%}
+(?:drop{{ gap }}(?:database|schema)|create{{ gap }}or{{ gap }}replace{{ gap }}table)\\b
 {%- endmacro %}
 
 

@@ -40,6 +40,13 @@
 {% endmacro %}
 
 
+{#- Whether it makes one in the place of another. -#}
+{% macro _replaces_table(command) %}
+    {% do return(modules.re.match('\\s*create\\s+or\\s+replace\\s+table\\b', dbt_cdc._without_comments(command),
+        modules.re.IGNORECASE) is not none) %}
+{% endmacro %}
+
+
 {#- Whether the statement gives the column another type. -#}
 {% macro _alters_column(command, column) %}
     {% set name = modules.re.escape(column) %}

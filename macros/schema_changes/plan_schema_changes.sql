@@ -34,7 +34,7 @@
             {% do plan.update(
                 emptied_lsn=change.commit_lsn, emptied_place=change.lsn,
                 emptied_by="dropped, and '" ~ other ~ "' took its name" if other else 'dropped and made again'
-            ) if change.columns and was_dropped %}
+            ) if change.is_replaced or change.columns and was_dropped %}
             {% do plan.columns.update(effect.columns) %}
             {% do plan.update(is_dropped=effect.is_dropped) if effect.is_dropped is not none %}
         {% endif %}

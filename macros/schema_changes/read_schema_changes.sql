@@ -1,7 +1,7 @@
 {#- The DDL and TRUNCATE records of captured tables in the window, in commit order, with what the log
     says of them: ddl_command; columns ([{name, type}] after it, none where the record has none, or
     has those of the table by its new name);
-    is_dropped (none where it does not tell). -#}
+    is_dropped (none where it does not tell); is_replaced: it made the table anew, empty. -#}
 {% macro _read_schema_changes(changes, log) %}
     {% set read = [] %}
     {% if changes %}
@@ -21,12 +21,14 @@
                 if dbt_cdc._new_name_of_table(command, name) and not dbt_cdc._old_name_of_table(command, name)
                 else columns %}
             {% set drops = record and record.after_image is none and modules.re.search(
-                '(?i)\\bdrop\\s+table\\b', dbt_cdc._without_comments(command or 'drop table')) %}
+                '(?i)\\bdrop\\s+(table|database|schema)\\b', dbt_cdc._without_comments(command or 'drop table')) %}
+            {% set is_replaced = dbt_cdc._replaces_table(command) %}
             {% do read.append(dict(
                 change,
                 ddl_command=command,
                 columns=columns,
-                is_dropped=false if columns else (true if drops and change.operation == 'DDL' else none)
+                is_replaced=is_replaced,
+                is_dropped=false if columns or is_replaced else (true if drops and change.operation == 'DDL' else none)
             )) %}
         {% endfor %}
     {% endif %}

@@ -244,6 +244,10 @@ def test_what_a_record_says_of_its_table(shop: Shop) -> None:
         "0x2": ("rename table s._t_gho to s.t", True, False),
         "0x3": ("drop /* all */ table s.t", None, True),
         "0x4": ("analyze t -- drop table t", None, None),
+        "0x5": ("drop database s", None, True),
+        "0x6": ("/* all */ create or replace table t (k int)", True, False),
+        "0x7": ("create or replace table t (k int)", None, False),
+        "0x8": ("create or replace temporary table t (k int)", True, False),
     }
     image = json.dumps(listed(k="int"))
     logged = [
@@ -257,6 +261,7 @@ def test_what_a_record_says_of_its_table(shop: Shop) -> None:
     assert [(bool(c["columns"]), c["is_dropped"]) for c in found] == [
         (bool(has_columns), is_dropped) for _, has_columns, is_dropped in commands.values()
     ]
+    assert [c["lsn"] for c in found if c["is_replaced"]] == ["0x6", "0x7"]
 
 
 def test_the_new_name_of_a_table(shop: Shop) -> None:
@@ -385,6 +390,17 @@ def test_a_dropped_table_is_pending_until_it_comes_back(shop: Shop) -> None:
     lsns = [plan["emptied_lsn"] for plan in found]
     assert lsns == [None, None, "0x2", None, "0x2", None, None]
     assert found[2]["emptied_by"] == "dropped and made again"
+
+
+def test_a_replaced_table_is_empty(shop: Shop) -> None:
+    """With one statement; what it lists, it has."""
+    known = registered(("k", "int", "int"))
+    replaced = change("0x2", columns=listed(k="bigint"), is_replaced=True)
+    found = plans(shop, (known, [replaced]), (known, [{**replaced, "columns": None}]))
+    for plan, kind in zip(found, ("bigint", "int"), strict=True):
+        assert (plan["emptied_lsn"], plan["emptied_place"]) == ("0x2", "0x2")
+        assert (plan["emptied_by"], plan["is_dropped"]) == ("dropped and made again", False)
+        assert plan["columns"]["k"]["type"] == kind
 
 
 TYPES = [

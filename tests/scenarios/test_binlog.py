@@ -144,6 +144,29 @@ def test_a_renamed_table_has_a_record_under_either_name(shop: Shop, metadata: bo
     assert len(ddl_of(shop)) == len(found)
 
 
+def test_ddl_that_empties_tables_without_telling_them_is_refused(shop: Shop) -> None:
+    statements = ["DROP /* all */ DATABASE `public`", "create or replace table t (id int)"]
+    for statement in statements:
+        _, connector = begin(shop, 1)
+        schema_change(connector, statement, "DROP", [], is_snapshot=True)
+        assert shop.run(connector.sent).success
+        connector.sent.clear()
+        schema_change(connector, statement, "DROP", [])
+        result = shop.run(connector.sent)
+        assert f"its tableChanges do not tell which: {statement}" in result.output, result.output
+        # as the error says
+        assert r'{"type": "DROP", "id": "\"shop\".\"orders\""}' in result.output
+        told = [{"type": "DROP", "id": '"public"."t"'}]
+        shop.project.sql(
+            "update {schema}.landed set value = replace(value, '"
+            f'"tableChanges": []\', \'"tableChanges": {json.dumps(told)}\')'.replace("\\", r"\\")
+        )
+        connector.sent.clear()
+        connector.beat()
+        assert shop.run(connector.sent).success
+        assert ddl_of(shop) == [("t", statement, None)]
+
+
 def test_a_truncate_is_a_transaction_by_itself(shop: Shop) -> None:
     database, connector = begin(shop, 1, 2)
     database.commit(("truncate", "t"))
