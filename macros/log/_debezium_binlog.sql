@@ -161,8 +161,8 @@ numbered as (
             *,
             case
                 when
-                    kind = 'c' and max(if(kind = 'd', key, null)) over same_row <> key
-                    or kind = 'd' and max(if(kind = 'c', key, null)) over same_row <> key
+                    kind = 'c' and max(if(kind = 'd', row_key, null)) over same_row <> row_key
+                    or kind = 'd' and max(if(kind = 'c', row_key, null)) over same_row <> row_key
                     then 'u'
                 when kind in ('c', 'u', 'd') then kind
             end as row_kind,
@@ -176,6 +176,8 @@ numbered as (
             select
                 *,
                 if(kind in ('c', 'u', 'd'), concat(source_schema, '.', source_name), null) as source_table,
+                -- without a key the row, which differs where its key changes
+                coalesce(nullif(key, 'null'), before, after) as row_key,
                 coalesce(max(has_other_place) over (partition by xid), false) as is_renumbered
             from (
                 select

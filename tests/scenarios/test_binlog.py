@@ -167,6 +167,21 @@ def test_ddl_that_empties_tables_without_telling_them_is_refused(shop: Shop) -> 
         assert ddl_of(shop) == [("t", statement, None)]
 
 
+def test_a_key_change_without_keys_and_metadata(shop: Shop) -> None:
+    """As files without keys and headers land it: a delete and an insert of one place."""
+    database, connector = begin(shop, 1, 2, metadata=False)
+    database.commit(("update", "t", row(1, "first"), row(3, "first")), updates(2))
+    connector.stream()
+    connector.beat()
+    assert shop.run([replace(e, key=None, headers=None) for e in connector.sent]).success
+    assert shop.has(database)
+    changes = shop.project.sql(
+        "select operation from {schema}.log where tran_id <> 'snapshot' and source_name = 't'"
+        " order by lsn"
+    )
+    assert [change.operation for change in changes] == ["DELETE", "INSERT", "UPDATE"]
+
+
 def test_a_truncate_is_a_transaction_by_itself(shop: Shop) -> None:
     database, connector = begin(shop, 1, 2)
     database.commit(("truncate", "t"))
