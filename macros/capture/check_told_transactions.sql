@@ -2,7 +2,10 @@
     it writes in one statement: there, reading COMMITs alone is the point. -#}
 {% macro _check_told_transactions(previous_lsn, to_lsn) %}
     {% set log = dbt_cdc._log_relation() %}
-    {% if not dbt_cdc._log_is_of_adapter() and dbt_cdc._tells_transactions(log, previous_lsn, to_lsn) %}
+    {% set checked = dbt_cdc._invocation_cache().setdefault('checked_transactions', []) %}
+    {% if (previous_lsn, to_lsn) not in checked and not dbt_cdc._log_is_of_adapter()
+        and dbt_cdc._tells_transactions(log, previous_lsn, to_lsn) %}
+        {% do checked.append((previous_lsn, to_lsn)) %}
         {% for row in dbt_cdc._fetch(dbt_cdc._told_otherwise_sql(log, previous_lsn, to_lsn)) %}
             {% do dbt_cdc.raise_cdc_error(
                 22859, 'bad log record of lsn ' ~ row.commit_lsn ~ ', tran_id ' ~ row.tran_id
@@ -17,7 +20,7 @@
 
 {#- The first transaction that commits after `previous_lsn` and up to `to_lsn` and has other records than its COMMIT
     tells, wherever they are in the log. A begin_lsn may be below the first, but not below a record of another
-    transaction that had this id. -#}
+    transaction that had this id. From the log's beginning on those count that began in it, as it may have been cut. -#}
 {% macro _told_otherwise_sql(log, previous_lsn, to_lsn) -%}
 with told as (
     {{ dbt_cdc._indent(dbt_cdc._told_transactions(log, previous_lsn, to_lsn), 4) }}
@@ -48,6 +51,7 @@ texts as (
     select
         commit_lsn,
         told.tran_id,
+        told.begin_lsn,
         {{ dbt_cdc._indent(dbt_cdc._transaction_text('told', 'if(captured.records <> found.record_count, '
             ~ 'told.begin_lsn, greatest(told.begin_lsn, found.begin_lsn))'), 8) }} as told,
         {{ dbt_cdc._indent(dbt_cdc._transaction_text('found', 'found.begin_lsn'), 8) }} as found
@@ -57,7 +61,7 @@ texts as (
 )
 
 select * from texts
-where told <> found
+where told <> found{{ ' and begin_lsn >= (select min(lsn) from ' ~ log ~ ')' if previous_lsn == dbt_cdc._zero_lsn() }}
 order by commit_lsn
 limit 1
 {%- endmacro %}

@@ -70,6 +70,18 @@
 {% endmacro %}
 
 
+{#- The `names` in each whole image of an instance's table, of an update in both, and whether it has a NULL. -#}
+{% macro _whole_images_sql(instance, log, images, is_latest) -%}
+select array_union(
+    json_object_keys(coalesce(after_image, '{}')), json_object_keys(coalesce(before_image, '{}'))
+) as names, coalesce(after_image, before_image) rlike '": *null *[,}]' as has_null
+from {{ log }}
+where {{ dbt_cdc._is_of_table(instance.source_schema, instance.source_name) }}
+    and operation in ('INSERT'{{ ", 'UPDATE', 'DELETE'" if instance.before_image == 'complete' }})
+{{ 'order by lsn desc' if is_latest }} {{ 'limit ' ~ images if images }}
+{%- endmacro %}
+
+
 {#- The names in the images of each instance's table, up to `images` of them, the latest ones or any, by instance. -#}
 {% macro _logged_names(instances, log, images=none, is_latest=false) %}
     {% set queries, found = [], {} %}
@@ -77,13 +89,7 @@
         {% set query -%}
             select {{ dbt_cdc._literal(instance.name) }} as name, explode(names) as column_name
             from (
-                select array_union(
-                    json_object_keys(coalesce(after_image, '{}')), json_object_keys(coalesce(before_image, '{}'))
-                ) as names
-                from {{ log }}
-                where {{ dbt_cdc._is_of_table(instance.source_schema, instance.source_name) }}
-                    and operation in ('INSERT'{{ ", 'UPDATE', 'DELETE'" if instance.before_image == 'complete' }})
-                {{ 'order by lsn desc' if is_latest }} {{ 'limit ' ~ images if images }}
+                {{ dbt_cdc._indent(dbt_cdc._whole_images_sql(instance, log, images, is_latest), 16) }}
             )
         {%- endset %}
         {% do queries.append(query) %}

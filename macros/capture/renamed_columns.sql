@@ -53,6 +53,16 @@
     {% set missing = missing | select('in', before) | list if before else [] if new.is_known else missing %}
     {#- a known one may have been there all the while, beside a column that was dropped -#}
     {% set came = new.names | reject('in', (before or []) + instance.columns | map(attribute='name') | list) | list %}
+    {% if new.is_known and missing and came %}
+        {#- or images leave NULLs out: then only what all of them say tells of a rename -#}
+        {% set earlier = dbt_cdc._names_in_images(instance, window, "lsn < '" ~ lsn ~ "'") %}
+        {% if not earlier.has_nulls %}
+            {% set later = dbt_cdc._names_in_images(
+                instance, window, "lsn between '" ~ lsn ~ "' and '" ~ window.to_lsn ~ "'") %}
+            {% set missing = missing | select('in', earlier.all) | list %}
+            {% set came = came | reject('in', earlier.some) | select('in', later.all) | list %}
+        {% endif %}
+    {% endif %}
     {% set new = dict(new, column_name=came[0]) if came else new %}
     {% set missing = missing if came else [] %}
     {% set others = [] %}
@@ -118,6 +128,19 @@
         {% do return(names) if names %}
     {% endfor %}
     {% do return(none) %}
+{% endmacro %}
+
+
+{#- The names that some, and that all, of the last 100 whole images have, and whether these have a NULL. -#}
+{% macro _names_in_images(instance, window, condition) %}
+    {% set images = dbt_cdc._whole_images_sql(
+        instance, dbt_cdc._records_of(instance, window, condition), 100, is_latest=true) %}
+    {% set found = dbt_cdc._fetch(
+        'select to_json(some_of) as some_of, to_json(filter(some_of, name -> forall(images, names -> '
+        ~ 'array_contains(names, name)))) as all_of, has_nulls from (select collect_list(names) as images, '
+        ~ 'array_distinct(flatten(collect_list(names))) as some_of, coalesce(bool_or(has_null), false) as has_nulls '
+        ~ 'from (' ~ images ~ '))')[0] %}
+    {% do return({'some': fromjson(found.some_of), 'all': fromjson(found.all_of), 'has_nulls': found.has_nulls}) %}
 {% endmacro %}
 
 

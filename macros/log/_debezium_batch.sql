@@ -19,7 +19,8 @@
         {% do batch.update(position=position, last_position=position) %}
         {% set news = dbt_cdc._fetch(dbt_cdc._debezium_news(events, batch))[0] %}
         {% do dbt_cdc._check_positions_go_on(events, log, news.end_position, news.read_position) %}
-        {% do dbt_cdc._debezium_check_positions(events, log, news) if news.landed_since > 0 or news.has_removed %}
+        {% do dbt_cdc._debezium_check_positions(events, log, news) if news.landed_since > 0 or news.has_removed
+            or news.below_kept %}
         {% if news.last_position is not none %}
             {% do batch.update(news, last_commit=news.last_lsn[2:16] | int(base=16)) %}
             {% do dbt_cdc._debezium_find_sent_again(events, batch) if dbt_cdc._debezium_reads_binlog(batch) %}
@@ -52,8 +53,10 @@
             ~ 'count(*) - count(distinct position, content) as copies '
             ~ 'from (select position, topic, xxhash64(topic, key, value) as content from ' ~ events
             ~ ' where position <= ' ~ news.read_position ~ ')')[0] %}
-    {% set late = found.late if news.has_removed else news.landed_since %}
-    {% if late > 0 and (news.has_removed or found.others or found.copies - news.copies_below < late) %}
+    {#- what lies below the lowest one that there was is late for certain -#}
+    {% set late = found.late if news.has_removed else news.below_kept or news.landed_since %}
+    {% if late > 0 and (news.has_removed or news.below_kept
+        or found.others or found.copies - news.copies_below < late) %}
         {% do dbt_cdc.raise_cdc_error(
             22859, late ~ ' events landed at or below position ' ~ news.read_position ~ ' of ' ~ events
             ~ ', up to which the log had read them',

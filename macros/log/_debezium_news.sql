@@ -23,6 +23,7 @@ passed as (
         max(log_end.copies_below) as copies_below,
         min(events.position) as low_position,
         min(events.position) > max(log_end.kept_position) as has_removed,
+        count_if(events.position < log_end.kept_position) as below_kept,
         max(events.position) as end_position
     from {{ events }} as events
     cross join log_end
@@ -106,6 +107,7 @@ select
     coalesce((select landed_since from passed), 0) as landed_since,
     (select low_position from passed) as low_position,
     coalesce((select has_removed from passed), false) as has_removed,
+    coalesce((select below_kept from passed), 0) as below_kept,
     (select read_position from passed) as read_position,
     (select end_position from passed) as end_position
 from placed

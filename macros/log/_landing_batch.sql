@@ -105,8 +105,9 @@ where false
 {% macro _landing_advice_anew(batch, topic) %}
     {% set name = 'until ' ~ run_started_at.strftime('%Y-%m-%d') %}
     {% do return(
-        'where topic ' ~ topic ~ ' was made anew (a new cluster), take its old events out of the ' ~ batch.place
-        ~ ', rename what has landed of them, and run again: '
+        'where topic ' ~ topic ~ ' was made anew (a new cluster): take its new events out of the ' ~ batch.place
+        ~ ', run, so that the last old ones land; put the new ones in the place of the old ones; rename what has '
+        ~ 'landed, and run again: '
         ~ dbt_cdc._landing_statement(
             'update ' ~ this ~ " set topic = concat('" ~ name ~ ".', topic)"
             ~ (", file_name = concat('" ~ name ~ "/', file_name)" if batch.layout == 'kafka_connect')

@@ -118,14 +118,15 @@ case when {{ text }} rlike '^[0-9A-Fa-f]{1,6}/[0-9A-Fa-f]{1,8}\\z' then cast(con
     began anew, or a line landed late. -#}
 {% macro _wal2json_count_landed(events, batch, log_end) %}
     {% set position = batch.position if batch.position is not none else -2 ** 63 %}
+    {% set kept_position = log_end.get('low_position') %}
     {% set found = dbt_cdc._fetch(
         'select count_if(position <= ' ~ batch.resume_position ~ ') as landed, count_if(position <= ' ~ position
         ~ ') as landed_below, count(distinct case when position > ' ~ position ~ ' and position <= '
         ~ batch.resume_position ~ ' then position end) as places, min(position) as low_position, '
+        ~ 'count_if(position < ' ~ (kept_position if kept_position is not none else -2 ** 63) ~ ') as below_kept, '
         ~ 'max(position) as end_position from ' ~ events)[0] %}
     {% do dbt_cdc._check_positions_go_on(events, batch.log, found.end_position, batch.position) %}
     {% set late, copies = found.landed_below - (log_end.landed or 0), log_end.copies or 0 %}
-    {% set kept_position = log_end.get('low_position') %}
     {% set has_removed = kept_position is not none and found.low_position is not none
         and found.low_position > kept_position %}
     {% if batch.position is not none and has_removed %}
@@ -137,7 +138,10 @@ case when {{ text }} rlike '^[0-9A-Fa-f]{1,6}/[0-9A-Fa-f]{1,8}\\z' then cast(con
             'select count(distinct position, xxhash64(value)) as lines from ' ~ events ~ ' where position <= '
             ~ position)[0].lines %}
     {% endif %}
-    {% if batch.position is not none and late > (0 if has_removed else copies - (log_end.copies or 0)) %}
+    {#- what lies below the lowest one that there was is late for certain -#}
+    {% set late = found.below_kept or late %}
+    {% if batch.position is not none
+        and (found.below_kept or late > (0 if has_removed else copies - (log_end.copies or 0))) %}
         {% do dbt_cdc.raise_cdc_error(
             22859, late ~ ' lines landed at or below position ' ~ position ~ ' of ' ~ events
             ~ ', up to which the log had read them',

@@ -2,7 +2,7 @@
 {% macro _tend_files(tables, compact, vacuum_hours) %}
     {% set tended, state = tables | rejectattr('removed_rows', 'equalto', 'failed') | list, [] %}
     {% for node in dbt_cdc._state_nodes()
-        if node.config.materialized == 'state_table' and dbt_cdc._has_state(node.name) %}
+        if node.config.materialized != 'state_view' and dbt_cdc._has_state(node.name) %}
         {% do state.append({'name': node.name, 'relation': dbt_cdc._state_relation(node.name)}) %}
     {% endfor %}
     {% if compact %}

@@ -3,7 +3,7 @@
 {% macro create_functions() %}
     {% if execute %}
         {% for node in dbt_cdc._state_nodes()
-            if node.config.materialized == 'state_table' and dbt_cdc._has_state(node.name) %}
+            if node.config.materialized != 'state_view' and dbt_cdc._has_state(node.name) %}
             {% do dbt_cdc._add_missing_columns(node.name, adapter.get_columns_in_relation(
                 dbt_cdc._state_relation(node.name)) | map(attribute='name') | list) %}
         {% endfor %}

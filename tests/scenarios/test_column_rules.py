@@ -305,7 +305,7 @@ def test_a_rename_to_a_name_that_was_seen_before(make_project: Callable[..., Pro
     row = {"id": 1, "name": "a", "body": "b"}
     target.land(change(3, row, {**row, "name": "c"}))
     assert "no instance captures" not in target.run().output
-    target.land(change(4, {"id": 1, "name": "c"}, {**row, "name": "d", "body": "c"}))
+    target.land(change(4, {"id": 1, "name": "c"}, {**row, "name": "d", "body": None}))
     assert "no instance captures" not in target.run().output
     target.land(change(5, None, {"id": 5, "note": "e", "body": "b"}))
     message = target.project.dbt("run").messages["scan_transactions"].message
@@ -319,6 +319,25 @@ def test_a_rename_to_a_name_that_was_seen_before(make_project: Callable[..., Pro
     assert "dbo_docs ends before that commit, and docs_v2 goes on" in target.run().output
     rows = target.sql("select id, note from {schema}.docs_v2_ct")
     assert [tuple(row) for row in rows] == [(5, "e")]
+
+
+@pytest.mark.more
+def test_images_that_leave_nulls_out_tell_of_no_rename(
+    make_project: Callable[..., Project],
+) -> None:
+    """Where a column comes that is known and another one is NULL, both were there before."""
+    instance = CaptureInstance(
+        "dbo", "docs", "dbo_docs", (("id", "int"), ("note", "string")), ("id",)
+    )
+    target = Capture(make_project, [instance], vars={"cdc_report_new_columns": True})
+    for number, image in enumerate(
+        ({"note": "n", "memo": "m"}, {"note": "n"}, {"memo": "m"}, {"note": "n"}, {"memo": "m"}), 1
+    ):
+        target.land(change(number, None, {"id": number, **image}))
+        target.run()
+    assert [row.id for row in target.sql("select id from {schema}.dbo_docs_ct order by id")] == [
+        1, 2, 3, 4, 5
+    ]  # fmt: skip
 
 
 @pytest.mark.more

@@ -442,6 +442,11 @@ def test_what_lands_late_beside_removed_events(shop):
         result = shop.run(batch)
         assert not result.success
         assert "CDC 22859: 2 events landed at or below position" in result.output
+    # beside others that are removed, below the lowest one that there was
+    shop.project.sql(f"{remove}{hole + 2}")
+    shop.landed = 0
+    result = shop.run(second[:1])
+    assert "CDC 22859: 1 events landed at or below position" in result.output, result.output
 
 
 @pytest.mark.more

@@ -426,7 +426,7 @@ def test_a_topic_that_was_made_anew(landing: Landing, layout: str) -> None:
         file.unlink()
     sent(0, "anew")
     said = landing.refusal()
-    assert f"where topic {ORDERS} was made anew (a new cluster), take its old events out of" in said
+    assert f"where topic {ORDERS} was made anew (a new cluster): take its new events out of" in said
     command = re.search(r'run_statement --args "(statement: update .*?)"', said)
     assert command
     landing.project.ok("run-operation", "run_statement", "--args", command[1])
