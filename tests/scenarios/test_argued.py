@@ -110,9 +110,8 @@ class Interrupted(Exception):
     """A run that dies, or stands still, before a write."""
 
 
-@pytest.mark.parametrize(
-    "dies", [False, pytest.param(True, marks=pytest.mark.more)], ids=["goes on", "dies"]
-)
+@pytest.mark.more
+@pytest.mark.parametrize("dies", [False, True], ids=["goes on", "dies"])
 def test_a_slow_merge_between_those_of_a_later_run(
     make_project: Callable[..., Project], dies: bool
 ) -> None:

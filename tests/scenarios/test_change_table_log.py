@@ -274,6 +274,7 @@ def test_changes_wait_for_their_commits(notes: Exported) -> None:
     assert [row[0] for row in rows(notes)] == [50, 70]
 
 
+@pytest.mark.more
 def test_the_log_is_needed_from_the_first_open_record(notes: Exported) -> None:
     """Of a transaction that commits behind the captured ones, and began before them."""
     begin(notes)
@@ -295,6 +296,7 @@ def test_a_mapping_with_a_hole_is_an_error(notes: Exported) -> None:
     assert "lacks the commits of 1 changes of dbo.notes" in result.output
 
 
+@pytest.mark.more
 def test_an_export_that_begins_behind_the_log_is_an_error(notes: Exported) -> None:
     """As when the table has another instance, or the source's cleanup job came first."""
     begin(notes)

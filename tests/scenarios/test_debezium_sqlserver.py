@@ -296,7 +296,10 @@ def test_rows_of_the_snapshot_among_changes(shop: Shop) -> None:
     assert shop.is_balanced()
 
 
-@pytest.mark.parametrize("what", ["insert", "update", "before"])
+@pytest.mark.parametrize(
+    "what",
+    ["insert", *(pytest.param(what, marks=pytest.mark.more) for what in ("update", "before"))],
+)
 def test_what_the_snapshot_holds_is_not_captured_again(shop: Shop, what: str) -> None:
     """Its LSN is what the capture job had scanned, and its rows were read from the tables."""
     database, connector = begin(shop, 1)
@@ -346,7 +349,7 @@ def test_a_row_of_another_table_in_the_same_topic_was_not_seen(shop: Shop) -> No
     assert shop.has(database)
 
 
-@pytest.mark.parametrize("rows", [(1, 2), (1,)])
+@pytest.mark.parametrize("rows", [(1, 2), pytest.param((1,), marks=pytest.mark.more)])
 def test_a_message_key_of_several_rows_tells_no_row(shop: Shop, rows: tuple[int, ...]) -> None:
     """As `message.key.columns` makes it: what was streamed was not seen by the snapshot."""
     database, connector = begin(shop, *rows)
@@ -361,7 +364,7 @@ def test_a_message_key_of_several_rows_tells_no_row(shop: Shop, rows: tuple[int,
     assert shop.has(database)
 
 
-@pytest.mark.parametrize("metadata", [True, False])
+@pytest.mark.parametrize("metadata", [True, pytest.param(False, marks=pytest.mark.more)])
 def test_halves_of_a_key_change_may_have_one_number(shop: Shop, metadata: bool) -> None:
     """As a Debezium that orders by command id sends them."""
     database, connector = begin(shop, 1, metadata=metadata)

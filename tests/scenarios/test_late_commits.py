@@ -384,7 +384,11 @@ def test_a_log_without_a_commit_that_is_spelled_so(make_project: Callable[..., P
     assert target.intervals()["dbo_items"][0] > commit.lsn
 
 
-@pytest.mark.parametrize("start", [0, 0x1000], ids=["below", "in the same places"])
+@pytest.mark.parametrize(
+    "start",
+    [pytest.param(0, marks=pytest.mark.more), 0x1000],
+    ids=["below", "in the same places"],
+)
 def test_lsns_that_begin_anew(make_project: Callable[..., Project], start: int) -> None:
     """A source that was restored: what it does since is never passed over as seen."""
     target, writer = capture(make_project)

@@ -766,7 +766,7 @@ TWO = (
 )
 
 
-@pytest.mark.parametrize("is_anew", [False, True])
+@pytest.mark.parametrize("is_anew", [pytest.param(False, marks=pytest.mark.more), True])
 def test_an_instance_that_is_left_out_and_comes_back(capturing: Capture, is_anew: bool) -> None:
     """It goes on from where it was, unless its rows are gone; meanwhile nobody waits for it."""
     writer, project = Writer(), capturing.project
