@@ -7,21 +7,31 @@
 
 
 {#- A bookmark tells of one table: an edited alias or schema takes another one, and one that was dropped and made anew
-    by hand has a younger history. -#}
-{% macro _check_is_same_table(consumer, version) %}
+    by hand has a younger history: `version` is its last, where that is asked. -#}
+{% macro _check_is_same_table(consumer, version=none) %}
     {% for bookmark in consumer.bookmarks.values() if consumer.is_there and bookmark.last_lsn %}
         {% set other = bookmark.get('relation') %}
         {% set is_other = other and other != dbt_cdc._told_name(this) %}
-        {% if is_other or bookmark.target_version > version %}
+        {% if is_other or version is not none and bookmark.target_version > version %}
+            {% set version = dbt_cdc._last_commit(consumer).version if version is none else version %}
             {% do dbt_cdc.raise_cdc_error(
                 2714, 'table ' ~ this ~ ' is not the one that the bookmark of ' ~ consumer.name ~ ' tells of, ' ~ (
                     'which is ' ~ other if is_other else 'which had ' ~ bookmark.target_version ~ ' commits and this '
                     ~ version),
-                'dbt run --full-refresh --select ' ~ consumer.name ~ ' replaces it; or take the edit of its name '
+                dbt_cdc._rebuild_command(consumer.name) ~ ' replaces it; or take the edit of its name '
                 ~ 'back; if it is the same table by another name, update '
                 ~ dbt_cdc._state_relation('consumer_bookmarks') ~ " set relation = '" ~ dbt_cdc._told_name(this)
                 ~ "', target_version = " ~ version ~ " where consumer = '" ~ consumer.name ~ "'"
             ) %}
         {% endif %}
     {% endfor %}
+{% endmacro %}
+
+
+{#- The last commit of the model's table before it writes, asked once. -#}
+{% macro _last_commit(consumer) %}
+    {% if 'last_commit' not in consumer %}
+        {% do consumer.update(last_commit=dbt_cdc._last_commits(this.quote(identifier=true), 1)[0]) %}
+    {% endif %}
+    {% do return(consumer.last_commit) %}
 {% endmacro %}

@@ -20,15 +20,6 @@
 {%- endmacro %}
 
 
-{#- The last commit of the model's table before it writes, asked once. -#}
-{% macro _last_commit(consumer) %}
-    {% if 'last_commit' not in consumer %}
-        {% do consumer.update(last_commit=dbt_cdc._last_commits(this.quote(identifier=true), 1)[0]) %}
-    {% endif %}
-    {% do return(consumer.last_commit) %}
-{% endmacro %}
-
-
 {#- The pre-hook that new_changes gives to its model. It writes where there is something new to say: a
     model without news leaves its bookmarks alone. -#}
 {% macro _open_bookmarks() %}

@@ -2,24 +2,29 @@
     does not tell of a model of batches. -#}
 {% macro _check_strategy(consumer) %}
     {% if consumer.kind == 'incremental' %}
-        {% set strategy = (config.get('incremental_strategy') or '') | lower %}
-        {% do dbt_cdc._check_takes_all(strategy) %}
-        {% do dbt_cdc._check_has_a_row_a_key(consumer) if strategy == 'merge' %}
+        {% set strategy = (config.get('incremental_strategy')
+            or ('merge' if target.type == 'databricks' else 'append')) | lower %}
+        {% do dbt_cdc._check_takes_all(consumer, strategy) %}
+        {% do dbt_cdc._check_has_a_row_a_key(consumer) if strategy in ['merge', 'delete+insert'] %}
         {% do dbt_cdc._check_types_are_held(consumer) %}
     {% endif %}
 {% endmacro %}
 
 
 {#- Strategies that take a window for all that a part of the table has. -#}
-{% macro _check_takes_all(strategy) %}
-    {% if strategy == 'microbatch' or strategy == 'insert_overwrite' and not config.get('partition_by') %}
+{% macro _check_takes_all(consumer, strategy) %}
+    {% set is_recomputed = strategy == 'insert_overwrite' and config.get('partition_by')
+        and not dbt_cdc._hands_on(consumer) %}
+    {% if strategy in ['microbatch', 'insert_overwrite', 'replace_where'] and not is_recomputed %}
         {% do dbt_cdc.raise_cdc_error(
             22938, 'model ' ~ model.name ~ " takes new_changes and its incremental_strategy is '" ~ strategy ~ "'" ~ (
                 ': each batch would take all changes for its own, and the bookmark moves behind those that none has'
                 if strategy == 'microbatch' else
-                ' without partition_by: each run would replace the whole table, a run without changes by nothing'),
+                ': each run would replace ' ~ ('its partitions' if config.get('partition_by') else 'the whole table')
+                ~ ' by the changes of one window'),
             "set incremental_strategy to 'append' or 'merge'" ~ (
-                ', or name the partitions that a run writes anew as partition_by' if strategy != 'microbatch')
+                ', or give partition_by and a query that computes whole partitions, those that the changes name'
+                if strategy == 'insert_overwrite')
         ) %}
     {% endif %}
 {% endmacro %}
@@ -30,10 +35,7 @@
 {% macro _check_has_a_row_a_key(consumer) %}
     {% set given = config.get('unique_key') %}
     {% set names = ([given] if given is string else given or []) | map('lower') | list %}
-    {% set sql = dbt_cdc._own_sql(consumer, model.compiled_code or '') %}
-    {% set hands_on = modules.re.search('(?i)\\bfrom\\s*[(]\\s*__changes__\\s*[)]', sql) and not modules.re.search(
-        '(?i)\\b(?:group|distinct|union|qualify|over|join|intersect|minus|exists|in)\\b|[$]operation`?\\s*=', sql) %}
-    {% for window in consumer.windows.values() if hands_on and window.kind == 'all' and names
+    {% for window in consumer.windows.values() if dbt_cdc._hands_on(consumer) and window.kind == 'all' and names
         and not names | reject('in', window.instance.index_columns | map('lower') | list) | list %}
         {% do dbt_cdc.raise_cdc_error(
             22938, 'model ' ~ model.name ~ ' merges all changes of capture instance ' ~ window.instance.name
@@ -42,6 +44,14 @@
             ~ 'which also deletes; for all changes add __$start_lsn, __$seqval and __$operation to unique_key'
         ) %}
     {% endfor %}
+{% endmacro %}
+
+
+{#- Whether the model's SQL gives the changes as they are. -#}
+{% macro _hands_on(consumer) %}
+    {% set sql = dbt_cdc._own_sql(consumer, model.compiled_code or '') %}
+    {% do return(modules.re.search('(?i)\\bfrom\\s*[(]\\s*__changes__\\s*[)]', sql) and not modules.re.search(
+        '(?i)\\b(?:group|distinct|union|qualify|over|join|intersect|minus|exists|in)\\b|[$]operation`?\\s*=', sql)) %}
 {% endmacro %}
 
 

@@ -26,6 +26,7 @@
         'intervals': state.intervals, 'waits_for': dbt_cdc._bookmark_to_wait_for(state) if is_model else none,
         'told_bookmark': ((state.bookmarks.values() | list + [{}])[0].values() | list + [none])[0],
     } %}
+    {% do dbt_cdc._check_is_same_table(consumer) if dbt_cdc._is_building() and not consumer.starts_over %}
     {% do dbt_cdc._settle_open_bookmarks(consumer) if is_there %}
     {#- where one in a package had its bookmark before -#}
     {% set older = name[name.index('.') + 1:] if model.package_name != project_name else none %}
@@ -34,7 +35,7 @@
         {% set older = older if older in state.bookmarks else (dbt_cdc._without_a_model(state.bookmarks) + [none])[0] %}
         {% do dbt_cdc.raise_cdc_error(
             2714, 'table ' ~ this ~ ' exists and no bookmark tells what it holds',
-            'dbt run --full-refresh --select ' ~ name ~ ' replaces it' ~ (
+            dbt_cdc._rebuild_command(name) ~ ' replaces it' ~ (
                 "; if it is what '" ~ older ~ "' was, take its bookmark over: update "
                 ~ dbt_cdc._state_relation('consumer_bookmarks') ~ " set consumer = '" ~ name ~ "' where consumer = '"
                 ~ older ~ "'" if older)

@@ -19,7 +19,7 @@
     {% if true in firsts and false in firsts %}
         {% do dbt_cdc.raise_cdc_error(
             313, consumer.kind ~ ' ' ~ consumer.name ~ ' takes one more capture instance than before',
-            'dbt run --full-refresh --select ' ~ consumer.name ~ ' builds it anew from all of them'
+            dbt_cdc._rebuild_command(consumer.name) ~ ' builds it anew from all of them'
         ) %}
     {% endif %}
     {% do return(consumer) %}

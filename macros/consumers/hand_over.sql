@@ -34,7 +34,7 @@
             313, consumer.name ~ ' has consumed capture instance ' ~ bookmark.capture_instance ~ ' up to '
             ~ bookmark.last_lsn ~ ', which was disabled before ' ~ consumer.name ~ ' had gone on with ' ~ instance.name
             ~ ': which changes of ' ~ instance.name ~ ' it has had cannot be told',
-            'dbt run --full-refresh --select ' ~ consumer.name ~ ' builds it anew; or take all that '
+            dbt_cdc._rebuild_command(consumer.name) ~ ' builds it anew; or take all that '
             ~ instance.name ~ " has with dbt run-operation reset_consumer --args '{consumer: " ~ consumer.name
             ~ ", dry_run: false}'"
         ) if bookmark.last_lsn and not consumer.starts_over and dbt_cdc._is_building() %}
@@ -51,7 +51,7 @@
         {% do dbt_cdc.raise_cdc_error(
             313, consumer.name ~ ' has consumed capture instance ' ~ instance.name ~ ' of ' ~ bookmark.source_table
             ~ ' up to ' ~ bookmark.last_lsn ~ ', and it is one of ' ~ instance.table ~ ' now',
-            'dbt run --full-refresh --select ' ~ consumer.name ~ ' builds it anew; or take what the instance has '
+            dbt_cdc._rebuild_command(consumer.name) ~ ' builds it anew; or take what the instance has '
             ~ "(in an incremental model beside the rows of before) with dbt run-operation reset_consumer --args "
             ~ "'{consumer: " ~ consumer.name ~ ", dry_run: false}'"
         ) %}

@@ -10,7 +10,8 @@
     {% set first = (behind | sort(attribute='last_lsn') + [none])[0] %}
     {% if first and dbt_cdc._is_building() %}
         {% set name = dbt_cdc._consumer_name(model) %}
-        {% set advice = 'dbt run --select ' ~ first.consumer ~ ' ' ~ name ~ ' brings both further; if rows of '
+        {% set advice = 'dbt run --select ' ~ dbt_cdc._selector_of(first.consumer) ~ ' '
+            ~ dbt_cdc._selector_of(name) ~ ' brings both further; if rows of '
             ~ first.consumer ~ " may be older than the changes, give config(meta={'may_run_ahead': true})" %}
         {% do dbt_cdc.raise_cdc_error(
             313, name ~ ' reads ' ~ first.consumer ~ ', which has consumed nothing of ' ~ first.capture_instance

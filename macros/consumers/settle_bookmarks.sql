@@ -20,7 +20,7 @@
             {% do dbt_cdc.raise_cdc_error(
                 2714, 'a run of ' ~ consumer.name ~ ' that did not end has made ' ~ this ~ ' anew, empty: what it had '
                 ~ 'up to ' ~ bookmark.last_lsn ~ ' of ' ~ bookmark.capture_instance ~ ' is gone',
-                'dbt run --full-refresh --select ' ~ consumer.name ~ ' builds it from the beginning, or restore table '
+                dbt_cdc._rebuild_command(consumer.name) ~ ' builds it from the beginning, or restore table '
                 ~ this ~ ' to version as of ' ~ bookmark.target_version
             ) %}
         {% elif consumer.kind == 'incremental' and not commit and bookmark.target_version >= 0
@@ -29,7 +29,7 @@
                 2714, consumer.name ~ ' did not end a run on version ' ~ bookmark.target_version ~ ' of ' ~ this
                 ~ ', whose history begins with ' ~ commits[-1].version ~ ' by now: whether the changes of '
                 ~ bookmark.capture_instance ~ ' up to ' ~ bookmark.open_lsn ~ ' are there nothing tells',
-                'dbt run --full-refresh --select ' ~ consumer.name ~ ' builds it anew, after reset_consumer; keep '
+                dbt_cdc._rebuild_command(consumer.name) ~ ' builds it anew, after reset_consumer; keep '
                 ~ 'delta.logRetentionDuration longer than a consumer stands still'
             ) %}
         {% endif %}

@@ -1,4 +1,4 @@
-{#- The model's, as it is selected: a model of a package, and each version of one, has a bookmark of its own. -#}
+{#- A model of a package, and each version of one, has a bookmark of its own. -#}
 {% macro _consumer_name(node) %}
     {% do return(
         (node.package_name ~ '.' if node.package_name != project_name else '') ~ node.name
@@ -7,7 +7,22 @@
 {% endmacro %}
 
 
-{#- The same, where new_changes has resolved it; an empty one otherwise. -#}
+{#- How dbt selects a consumer: in a package by its folders, too. -#}
+{% macro _selector_of(name) %}
+    {% for node in graph.nodes.values() if node.resource_type == 'model' and node.package_name != project_name
+        and dbt_cdc._consumer_name(node) == name %}
+        {% do return(node.fqn | join('.')) %}
+    {% endfor %}
+    {% do return(name) %}
+{% endmacro %}
+
+
+{% macro _rebuild_command(name) %}
+    {% do return('dbt run --full-refresh --select ' ~ dbt_cdc._selector_of(name)) %}
+{% endmacro %}
+
+
+{#- The consumer of this model, where new_changes has resolved it; an empty one otherwise. -#}
 {% macro _resolved_consumer() %}
     {% do return(
         dbt_cdc._invocation_cache().get('consumers', {}).get(dbt_cdc._consumer_name(model), {})

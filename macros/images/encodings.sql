@@ -70,7 +70,8 @@
     {% set key = 'encodings since ' ~ window.floor_lsn %}
     {% if key not in cache %}
         {% set found = {} %}
-        {% if window.to_lsn and not dbt_cdc._is_unit_test() and dbt_cdc._log_has(window.log, 'encodings') %}
+        {% if window.to_lsn and not dbt_cdc._is_unit_test() and window.log is not string
+            and dbt_cdc._log_has(window.log, 'encodings') %}
             {% for row in dbt_cdc._fetch(
                 "select source_schema || '.' || source_name as source_table, "
                 ~ 'to_json(array_sort(collect_set(encodings))) as encodings, count_if(encodings is null) as without '

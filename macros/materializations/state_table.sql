@@ -20,6 +20,9 @@
             -- {{ this }} is there, or nothing needs it
         {%- endcall %}
     {% endif %}
-    {% do persist_docs(relation, model) if is_needed %}
+    {% if is_needed %}
+        {% do apply_grants(relation, config.get('grants'), should_revoke(relation, false)) %}
+        {% do dbt_cdc._persist_column_docs(relation) %}
+    {% endif %}
     {% do return({'relations': [relation] if is_needed else []}) %}
 {% endmaterialization %}

@@ -20,5 +20,6 @@
             {{ compiled_code }}
         {%- endcall %}
     {% endif %}
+    {% do apply_grants(relation, config.get('grants'), should_revoke(relation, false)) if not missing %}
     {% do return({'relations': [] if missing else [relation]}) %}
 {% endmaterialization %}

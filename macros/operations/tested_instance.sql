@@ -13,7 +13,8 @@
             instance,
             interval=state.intervals.get(instance.name | lower, {}),
             scanned_lsn=state.scanned_lsn,
-            being_scanned=dbt_cdc._invocation_cache().get('window', {}).get('to_lsn')
+            being_scanned=dbt_cdc._invocation_cache().get('window', {}).get('to_lsn'),
+            transactions=dbt_cdc._state_relation('scan_transactions') if dbt_cdc._has_state('scan_transactions')
         )) %}
     {% endfor %}
     {% do dbt_cdc.raise_cdc_error(

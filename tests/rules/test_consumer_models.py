@@ -96,7 +96,11 @@ MISTAKES: dict[str, tuple[str, str, str]] = {
     "no_format": (feed(ITEMS_).replace(FEED, NO_DELTA), "CDC 22938", "file_format is 'not set'"),
     "overwritten": (
         feed(ITEMS_).replace("'append'", "'insert_overwrite'"), "CDC 22938",
-        "incremental_strategy is 'insert_overwrite' without partition_by",
+        "incremental_strategy is 'insert_overwrite': each run would replace the whole table by",
+    ),
+    "overwritten_parts": (
+        feed(ITEMS_).replace("'append'", "'insert_overwrite', partition_by='id'"), "CDC 22938",
+        "incremental_strategy is 'insert_overwrite': each run would replace its partitions by the",
     ),
     "merged": (
         feed(ITEMS_).replace("'append'", "'merge', unique_key='ID'"), "CDC 22938",
@@ -167,6 +171,7 @@ def described(sql: str) -> Rows:
 
 ANSWERS: dict[str, Answer] = {
     r"^describe query": described,
+    "^set spark.sql.sources.partitionOverwriteMode": [],
     r"^describe history \S*late`": [
         {"version": 1, "operation": "CREATE TABLE AS SELECT", "operationMetrics": "numOutputRows 3"}
     ],

@@ -450,12 +450,12 @@ def test_a_bookmark_is_that_of_one_table(capturing: Capture) -> None:
     capturing.run()
     assert ids(capturing, "other") == [1, 2]
     project.write("models/feed.sql", FEED)
-    capturing.land(writer.insert("items", id=3, name="c"))
-    result = project.dbt("run")
-    assert not result.success
-    assert (
-        f"which is {capturing.schema}.other: dbt run --full-refresh --select feed" in result.output
-    )
+    for news in ([], writer.insert("items", id=3, name="c")):  # with nothing new, too
+        capturing.land(news)
+        result = project.dbt("run")
+        assert not result.success
+        told = f"which is {capturing.schema}.other: dbt run --full-refresh --select feed"
+        assert told in result.output
     capturing.run("--full-refresh", "--select", "feed")
     assert ids(capturing, "feed") == [1, 2, 3]
     for number in (4, 5):
@@ -525,24 +525,25 @@ def test_an_instance_in_another_letter_case(capturing: Capture) -> None:
 def test_a_consumer_in_a_package(capturing: Capture) -> None:
     """Of one name with a consumer of the project it has a bookmark of its own."""
     project, writer = capturing.project, Writer()
-    for place in ("", "dbt_packages/other/"):
-        project.write(f"{place}models/feed.sql", FEED)
+    for place in ("models", "dbt_packages/other/models/marts"):
+        project.write(f"{place}/feed.sql", FEED)
     theirs = {"name": "other", "version": "1.0.0", "config-version": 2}
     theirs["models"] = {"other": {"+schema": "other"}}
     project.write("dbt_packages/other/dbt_project.yml", json.dumps(theirs))
     capturing.land(writer.insert("items", id=1, name="a"))
     capturing.run()
     capturing.land(writer.insert("items", id=2, name="b"))
-    capturing.run("--exclude", "other.feed")
+    capturing.run("--exclude", "other.marts.feed")
     mark = "consumer_bookmarks set consumer = 'other.feed' where consumer = 'feed'"
     capturing.sql("update {schema}.consumer_bookmarks set consumer = 'old' where consumer = 'feed'")
     capturing.sql(
         "update {schema}.consumer_bookmarks set consumer = 'feed' where consumer = 'other.feed'"
     )
-    assert mark in capturing.project.dbt("run", "--select", "other.feed").output
+    output = capturing.project.dbt("run", "--select", "other.marts.feed").output
+    assert mark in output and "dbt run --full-refresh --select other.marts.feed replaces" in output
     capturing.sql(f"update {{schema}}.{mark}")
     capturing.sql("update {schema}.consumer_bookmarks set consumer = 'feed' where consumer = 'old'")
-    capturing.run("--select", "other.feed")
+    capturing.run("--select", "other.marts.feed")
     found = [row.id for row in capturing.sql("select id from {schema}_other.feed order by id")]
     capturing.sql("drop schema {schema}_other cascade")
     assert found == ids(capturing, "feed") == [1, 2]
