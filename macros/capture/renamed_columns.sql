@@ -53,16 +53,10 @@
     {% set missing = missing | select('in', before) | list if before else [] if new.is_known else missing %}
     {#- a known one may have been there all the while, beside a column that was dropped -#}
     {% set came = new.names | reject('in', (before or []) + instance.columns | map(attribute='name') | list) | list %}
-    {% if new.is_known and missing and came %}
-        {#- or images leave NULLs out: then only what all of them say tells of a rename -#}
-        {% set earlier = dbt_cdc._names_in_images(instance, window, "lsn < '" ~ lsn ~ "'") %}
-        {% if not earlier.has_nulls %}
-            {% set later = dbt_cdc._names_in_images(
-                instance, window, "lsn between '" ~ lsn ~ "' and '" ~ window.to_lsn ~ "'") %}
-            {% set missing = missing | select('in', earlier.all) | list %}
-            {% set came = came | reject('in', earlier.some) | select('in', later.all) | list %}
-        {% endif %}
-    {% endif %}
+    {#- or images leave NULLs out: one had the known name before, and lacked another one -#}
+    {% set earlier = dbt_cdc._earlier_images(instance, window, lsn, came[0], missing)
+        if new.is_known and missing and came else {} %}
+    {% set missing = [] if earlier.get('come_and_go') else missing %}
     {% set new = dict(new, column_name=came[0]) if came else new %}
     {% set missing = missing if came else [] %}
     {% set others = [] %}
@@ -79,7 +73,8 @@
         {#- which the scan alone enters -#}
         {% do dbt_cdc._raise_unlogged(instance, missing, names, 'dbt run enters '
             ~ others | map(attribute='name') | join(', ') ~ ', which goes on from there') %}
-    {% elif missing and others and instance.name | lower in window.published %}
+    {% elif missing and others and instance.name | lower in window.published
+        and not (earlier.get('had_name') and dbt_cdc._are_published(others, window)) %}
         {% set end_lsn = dbt_cdc._first_commit_with(new, window) %}
         {% if end_lsn %}
             {% do dbt_cdc._begin_at(others, end_lsn, window) %}
@@ -99,7 +94,14 @@
     {% do dbt_cdc._raise_unlogged(
         instance, missing, names, 'make a second instance with the names that the source has now (dbt run-operation '
         ~ 'enable_table); or take this one out (disable_table), dbt run, and capture the table anew'
+        ~ ('; where the images leave NULLs out, and nothing was renamed, give vars: {cdc_report_new_columns: false}'
+            if earlier.get('had_name'))
     ) if missing %}
+{% endmacro %}
+
+
+{% macro _are_published(instances, window) %}
+    {% do return(instances | map(attribute='name') | map('lower') | reject('in', window.published) | list == []) %}
 {% endmacro %}
 
 
@@ -131,16 +133,18 @@
 {% endmacro %}
 
 
-{#- The names that some, and that all, of the last 100 whole images have, and whether these have a NULL. -#}
-{% macro _names_in_images(instance, window, condition) %}
+{#- What the last 100 whole images before tell of a known name: whether one had it, and whether one that had it lacked a
+    column that is missing now, where none has a NULL. -#}
+{% macro _earlier_images(instance, window, lsn, name, missing) %}
+    {% set has_name = 'array_contains(names, ' ~ dbt_cdc._literal(name) ~ ')' %}
+    {% set lacks = 'size(array_except(array(' ~ dbt_cdc._literals(missing) ~ '), names)) > 0' %}
     {% set images = dbt_cdc._whole_images_sql(
-        instance, dbt_cdc._records_of(instance, window, condition), 100, is_latest=true) %}
-    {% set found = dbt_cdc._fetch(
-        'select to_json(some_of) as some_of, to_json(filter(some_of, name -> forall(images, names -> '
-        ~ 'array_contains(names, name)))) as all_of, has_nulls from (select collect_list(names) as images, '
-        ~ 'array_distinct(flatten(collect_list(names))) as some_of, coalesce(bool_or(has_null), false) as has_nulls '
-        ~ 'from (' ~ images ~ '))')[0] %}
-    {% do return({'some': fromjson(found.some_of), 'all': fromjson(found.all_of), 'has_nulls': found.has_nulls}) %}
+        instance, dbt_cdc._records_of(instance, window, "lsn < '" ~ lsn ~ "'"), 100, is_latest=true) %}
+    {% do return(dbt_cdc._fetch(
+        'select coalesce(not bool_or(has_null) and bool_or(has_name), false) as had_name, '
+        ~ 'coalesce(not bool_or(has_null) and bool_or(has_name and lacks), false) as come_and_go '
+        ~ 'from (select ' ~ has_name ~ ' as has_name, ' ~ lacks ~ ' as lacks, coalesce(has_null, false) as has_null '
+        ~ 'from (' ~ images ~ '))')[0]) %}
 {% endmacro %}
 
 

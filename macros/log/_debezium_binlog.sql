@@ -33,15 +33,16 @@ when status is null and value rlike '"op"|"ddl"' and not coalesce(
             then {{ dbt_cdc._raise_bad_record(
                 place, "'it is a TRUNCATE, and its source does not tell the table'",
                 'read the source with a newer Debezium and skipped.operations=none; where the topic of the table has '
-                ~ 'the TRUNCATE, or no one captures it, delete this event from what has landed, and run again'
+                ~ 'the TRUNCATE, or no one captures it, take key and value from its row (set key = null, value = null; '
+                ~ 'a row that is deleted lands again), and run again'
             ) | indent(8) }}
         when ddl rlike '(?is)^{{ dbt_cdc._debezium_gap() }}*+{{ dbt_cdc._debezium_emptying_ddl() }}'
             and coalesce(source.snapshot, 'false') = 'false' and coalesce(tableChanges, '[]') = '[]'
             then {{ dbt_cdc._raise_bad_record(
                 place, "concat('it empties tables, and its tableChanges do not tell which: ', left(ddl, 100))",
-                'where no one captures a table of it, delete this event from what has landed; else give its '
-                ~ 'tableChanges a {"type": "DROP", "id": "\\"shop\\".\\"orders\\""} for each (an UPDATE, sent by '
-                ~ 'run_statement); and run again'
+                'where no one captures a table of it, take key and value from its row (set key = null, value = null; a '
+                ~ 'row that is deleted lands again); else give its tableChanges a {"type": "DROP", "id": '
+                ~ '"\\"shop\\".\\"orders\\""} for each (an UPDATE, sent by run_statement); and run again'
             ) | indent(8) }}
         when ddl is not null or source is not null and tableChanges is not null
             then if(coalesce(source.snapshot, 'false') = 'false' and tableChanges <> '[]', 'ddl', 'm')

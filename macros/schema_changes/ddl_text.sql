@@ -20,12 +20,24 @@
 {% endmacro %}
 
 
-{#- The statement without its comments; of those that MySQL executes the text stays. -#}
+{#- The statement without its comments. Where databases differ in where a text ends, as at a backslash before a quote,
+    also as it is: what one reading hides the other shows. -#}
+{% macro _read_twice(command) %}
+    {% set bare = dbt_cdc._without_comments(command) %}
+    {% do return(bare ~ (' ;\n' ~ command if bare != (command or '') and "\\'" in command)) %}
+{% endmacro %}
+
+
+{#- Without its comments; of those that MySQL executes the text stays. -#}
 {% macro _without_comments(command) %}
-    {% set quoted = "('(?:[^'\\\\]|\\\\.)*'|" ~ dbt_cdc._quoted_pattern() ~ ')' %}
+    {% if not modules.re.search('/[*]|--|#', command or '') %}
+        {% do return(command or '') %}
+    {% endif %}
     {% set parts = [] %}
     {% for part in modules.re.split(
-        '(?s)' ~ quoted ~ '|/\\*(?!M?!).*?\\*/|/\\*M?!\\d*|\\*/|--[^\\n]*|(?<!\\S)#[^\\n]*', command or ''
+        '(?s)(' ~ dbt_cdc._literal_pattern() ~ '|"(?:[^"]|"")*"|`[^`]*`)|/\\*(?!M?!).*?\\*/|/\\*M?!\\d*|\\*/|--[^\\n]*'
+        ~ '|(?<!\\S)#(?=[\\s!])[^\\n]*',
+        command
     ) %}
         {% do parts.append(' ' if part is none else part) %}
     {% endfor %}
@@ -33,17 +45,45 @@
 {% endmacro %}
 
 
+{% macro _literal_pattern() %}
+    {% do return("'(?:[^'\\\\]|\\\\.|'')*'") %}
+{% endmacro %}
+
+
+{#- Without comments and texts, which may read like statements. -#}
+{% macro _without_literals(command) %}
+    {% do return(modules.re.sub('(?s)' ~ dbt_cdc._literal_pattern(), "''", dbt_cdc._without_comments(command))) %}
+{% endmacro %}
+
+
+{#- Of a text of several statements those that name the table. -#}
+{% macro _statements_of(command, table) %}
+    {% set text, own = dbt_cdc._without_literals(command), [] %}
+    {#- names are literals there -#}
+    {% set text = command if 'sp_rename' in (command or '') | lower else text %}
+    {% for statement in (text or '').split(';') if modules.re.search(
+        '(?<!\\w)' ~ modules.re.escape(table) ~ '(?!\\w)', statement, modules.re.IGNORECASE) %}
+        {% do own.append(statement) %}
+    {% endfor %}
+    {% do return(own | join(';')) %}
+{% endmacro %}
+
+
 {#- Whether the statement makes a table. -#}
 {% macro _makes_table(command) %}
-    {% do return(modules.re.match(
-        '\\s*create\\s', dbt_cdc._without_comments(command), modules.re.IGNORECASE) is not none) %}
+    {% do return(dbt_cdc._begins_with(command, 'create\\s')) %}
 {% endmacro %}
 
 
 {#- Whether it makes one in the place of another. -#}
 {% macro _replaces_table(command) %}
-    {% do return(modules.re.match('\\s*create\\s+or\\s+replace\\s+table\\b', dbt_cdc._without_comments(command),
-        modules.re.IGNORECASE) is not none) %}
+    {% do return(dbt_cdc._begins_with(command, 'create\\s+or\\s+replace\\s+table\\b')) %}
+{% endmacro %}
+
+
+{% macro _begins_with(command, words) %}
+    {% do return(modules.re.match(
+        '\\s*' ~ words, dbt_cdc._without_comments(command), modules.re.IGNORECASE) is not none) %}
 {% endmacro %}
 
 
@@ -53,7 +93,7 @@
     {% do return(modules.re.search(
         '\\b(alter|modify|change)\\s+(column\\s+)?\\(?\\s*["`\\[]?' ~ name
         ~ '["`\\]]?(?=[\\s)])(?!\\s+(set\\s+(?!data\\b)|drop\\b|add\\b|rename\\b|to\\b))',
-        dbt_cdc._without_comments(command), modules.re.IGNORECASE
+        dbt_cdc._read_twice(command), modules.re.IGNORECASE
     ) is not none) %}
 {% endmacro %}
 
@@ -85,7 +125,7 @@
         '\\brename\\s+(?:column\\s+)?(?:if\\s+exists\\s+)?(' ~ name ~ ')\\s+to\\s+(' ~ name ~ ')',
         '\\bchange\\s+(?:column\\s+)?(?:if\\s+exists\\s+)?(' ~ name ~ ')\\s+(' ~ name ~ ')',
     ] %}
-        {% for pair in modules.re.findall(pattern, dbt_cdc._without_comments(command), modules.re.IGNORECASE) %}
+        {% for pair in modules.re.findall(pattern, dbt_cdc._read_twice(command), modules.re.IGNORECASE) %}
             {% do renames.append((dbt_cdc._bare_identifier(pair[0]), dbt_cdc._bare_identifier(pair[1]))) %}
         {% endfor %}
     {% endfor %}
@@ -101,7 +141,7 @@
     {% set value = "(?:@\\w+\\s*=\\s*)?n?'([^']+)'" %}
     {% do return(modules.re.findall(
         '\\bsp_rename\\]?\\s+' ~ value ~ '\\s*,\\s*' ~ value ~ '(?:\\s*,\\s*' ~ value ~ ')?',
-        dbt_cdc._without_comments(command), modules.re.IGNORECASE
+        dbt_cdc._read_twice(command), modules.re.IGNORECASE
     )) %}
 {% endmacro %}
 
@@ -128,15 +168,14 @@
 {#- The (old name, new name) of each table that the statement renames. -#}
 {% macro _table_renames(command) %}
     {% set name = dbt_cdc._identifier_pattern() %}
-    {% set text = dbt_cdc._without_comments(command) %}
-    {% set renames = [] %}
+    {% set text = dbt_cdc._read_twice(command) %}
+    {% set table = '\\balter\\s+(?:(?:online|ignore)\\s+)*table\\s+(?:if\\s+exists\\s+)?(?:only\\s+)?(' ~ name ~ ')' %}
+    {% set renames = modules.re.findall(
+        table ~ '[^;]*?\\brename\\s+(?:to|as)\\s+(' ~ name ~ ')', text, modules.re.IGNORECASE) %}
     {#- MySQL may leave TO out -#}
-    {% for to in ['(?:to|as)\\s+(' ~ name ~ ')', '(' ~ name ~ ')(?=\\s*(?:[,;]|$))'] %}
-        {% do renames.extend(modules.re.findall(
-            '\\balter\\s+(?:(?:online|ignore)\\s+)*table\\s+(?:if\\s+exists\\s+)?(?:only\\s+)?(' ~ name
-            ~ ')[^;]*?\\brename\\s+' ~ to, text, modules.re.IGNORECASE
-        )) %}
-    {% endfor %}
+    {% do renames.extend(modules.re.findall(
+        table ~ '\\s+(?:[^;]*?,\\s*)?rename\\s+(' ~ name ~ ')(?=\\s*(?:[,;]|$))', dbt_cdc._without_literals(command),
+        modules.re.IGNORECASE)) %}
     {% if modules.re.search('\\brename\\s+tables?\\b', text, modules.re.IGNORECASE) %}
         {% do renames.extend(modules.re.findall(
             '(' ~ name ~ ')(?:\\s+wait\\s+\\d+|\\s+nowait)?\\s+to\\s+(' ~ name ~ ')', text, modules.re.IGNORECASE)) %}
@@ -157,7 +196,7 @@
 {% macro _drops_key(command, index_name) %}
     {% for kind, name in modules.re.findall(
         '\\bdrop\\s+(primary|index|key|constraint)\\s+(?:concurrently\\s+)?(?:if\\s+exists\\s+)?('
-        ~ dbt_cdc._identifier_pattern() ~ ')', dbt_cdc._without_comments(command), modules.re.IGNORECASE
+        ~ dbt_cdc._identifier_pattern() ~ ')', dbt_cdc._read_twice(command), modules.re.IGNORECASE
     ) %}
         {% set dropped = dbt_cdc._bare_identifier(name) | lower %}
         {% if dropped == (index_name or '') | lower

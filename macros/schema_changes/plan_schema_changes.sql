@@ -114,7 +114,8 @@
     {% set renamed = dbt_cdc._renamed_columns(change.ddl_command) %}
     {% set new_name = dbt_cdc._new_name_of_table(change.ddl_command, instance.source_name) %}
     {% set other = dbt_cdc._name_is_taken_by(change, changes) if new_name
-        else dbt_cdc._old_name_of_table(change.ddl_command, instance.source_name) if not was_dropped %}
+        else dbt_cdc._old_name_of_table(change.ddl_command, instance.source_name)
+        if not was_dropped and plan.columns.values() | selectattr('source_type') | list %}
     {% if other and not plan.is_new %}
         {% do return({'number': 22931, 'text': "'" ~ other ~ "' took its name"
             ~ (", and it is '" ~ new_name ~ "' now" if new_name)
@@ -135,7 +136,7 @@
         {% do return({'number': 4928, 'text': "captured column '" ~ column ~ "' was renamed to '"
             ~ spelling[column | lower] ~ "'", 'renamed': {column | lower: column | lower}}) %}
     {% endfor %}
-    {% for name in dbt_cdc._columns_gone(plan, change) + dbt_cdc._names_taken(plan, renamed, spelling) %}
+    {% for name in dbt_cdc._columns_gone(plan, change) + dbt_cdc._names_taken(instance, plan, change, spelling) %}
         {% if name | lower in renamed %}
             {% do return({'number': 4928, 'text': "captured column '" ~ name
                 ~ "' was renamed to '" ~ renamed[name | lower] ~ "'", 'renamed': renamed}) %}
@@ -165,9 +166,10 @@
 {% endmacro %}
 
 
-{#- The captured columns that the statement renames and whose names other columns have now. A text may have statements
-    of several tables: that of this one has left the new name, too. -#}
-{% macro _names_taken(plan, renamed, spelling) %}
+{#- The captured columns that a statement of this table renames and whose names other columns have now. -#}
+{% macro _names_taken(instance, plan, change, spelling) %}
+    {% set renamed = dbt_cdc._renamed_columns(
+        dbt_cdc._statements_of(change.ddl_command, instance.source_name)) %}
     {% set taken = [] %}
     {% for name in plan.columns if not plan.is_new and name | lower in spelling
         and renamed.get(name | lower) in spelling %}

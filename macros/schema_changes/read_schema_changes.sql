@@ -21,7 +21,7 @@
                 if dbt_cdc._new_name_of_table(command, name) and not dbt_cdc._old_name_of_table(command, name)
                 else columns %}
             {% set drops = record and record.after_image is none and modules.re.search(
-                '(?i)\\bdrop\\s+(table|database|schema)\\b', dbt_cdc._without_comments(command or 'drop table')) %}
+                '(?i)\\bdrop\\s+(table|database|schema)\\b', dbt_cdc._read_twice(command or 'drop table')) %}
             {% set is_replaced = dbt_cdc._replaces_table(command) %}
             {% do read.append(dict(
                 change,

@@ -66,6 +66,14 @@ PLANS = [
     )),
 ]  # fmt: skip
 RENAMED = [
+    # what is a text or a comment in one database is none in others
+    ('alter table t add n int default "" comment "item # 1", rename column c to d', {"c": "d"}),
+    ("alter table t add n int as (data #>> '{k}') stored; alter table t rename c to d", {"c": "d"}),
+    (
+        "alter table t add n text default 'C:\\'; comment on t is 'a -- b';"
+        " alter table t rename c to d",
+        {"c": "d"},
+    ),
     ("alter table t rename c to d", {"c": "d"}),
     ("ALTER TABLE t RENAME COLUMN IF EXISTS c TO d", {"c": "d"}),
     ('alter table t rename "Cust.Name" to "Client.Name"', {"cust.name": "client.name"}),
@@ -82,6 +90,10 @@ RENAMED = [
     ("alter table t rename constraint a to b, rename index c to d, rename key e to f", {}),
 ]
 TABLES_RENAMED = [
+    ("alter table t add n int comment 'please rename it, see 12'", None),
+    ("alter table t add n int comment 'to rename soon', add m int", None),
+    ("alter table t add rename int", None),
+    ("alter table t add n int, rename u", "u"),
     ("alter table t rename to u", "u"),
     ('ALTER TABLE IF EXISTS ONLY s."T" ADD d int, RENAME AS "New.T"', "New.T"),
     ("RENAME TABLE s.t TO s.`t_Old`, t_new TO t", "t_Old"),
@@ -179,6 +191,8 @@ def test_another_column_takes_the_name(shop: Shop) -> None:
         ("alter table t change c d int, add c int", listed(k="int", d="int", c="int")),
         ("alter table t rename column C to k, rename column k to c", listed(c="int", k="int")),
         ("alter table u rename c to d; alter table t add e int", listed(k="int", c="int", e="int")),
+        ("alter table u rename c to k; alter table t add e int", listed(k="int", c="int", e="int")),
+        ("alter table t modify c int comment 'change c k so'", listed(k="int", c="int")),
     ]
     cases = [(known, [change(columns=names, ddl_command=text)]) for text, names in given]
     found = plans(shop, *cases, (*cases[0], False))
@@ -187,6 +201,8 @@ def test_another_column_takes_the_name(shop: Shop) -> None:
         "captured column 'c' was renamed to 'd'",
         "captured column 'c' was renamed to 'd'",
         "captured column 'k' was renamed to 'c'",
+        None,
+        None,
         None,
         None,
     ]
