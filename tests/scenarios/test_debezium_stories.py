@@ -162,9 +162,9 @@ def wrong(statement: Statement, story: Story, is_clean: bool = False) -> str:
     if not places:
         return f"its tables are none that the source had, behind {behind}"
     is_whole = len(story.database.transactions) in places
-    return (
-        "" if is_whole or any(waiting) or not records else "something is missing, and nothing waits"
-    )
+    if is_whole or (not is_clean and (any(waiting) or not records)):
+        return ""
+    return f"something is missing, waiting: {waiting}"
 
 
 def wrong_stories(statement: Statement, seeds: range, kind: type[Connector]) -> dict[Any, str]:

@@ -192,24 +192,39 @@ class Walk:
         self.done: list[str] = []
         self.failed: dict[str, str] = {}
         self.output = ""
+        self.struck = 0
+        # random steps seldom meet: first each kind comes once, and a whole run after two of them
+        kinds = self.rng.sample(list(self.kinds()), len(self.kinds()))
+        self.first: list[Callable[[], object]] = [self.run]
+        for number, kind in enumerate(kinds):
+            self.first += [kind, self.run] if number % 2 else [kind]
 
     # --- steps ---------------------------------------------------------------------------------
 
     def step(self) -> None:
         """The source goes on, or nothing lands; then somebody does something."""
-        if self.rng.random() < 0.6:
+        is_first = bool(self.first)
+        if is_first or self.rng.random() < 0.6:
             self.goes_on()
-        steps = {
+        kinds = self.kinds()
+        step = (
+            self.first.pop(0)
+            if is_first
+            else self.rng.choices(list(kinds), list(kinds.values()))[0]
+        )
+        self.done.append(step.__name__)
+        step()
+        self.check()
+
+    def kinds(self) -> dict[Callable[[], object], int]:
+        """What somebody may do, and how often."""
+        return {
             self.run: 6, self.dies: 6, self.runs_a_part: 3, self.runs_empty: 1,
             self.cleans_up: 2, self.starts_over: 1, self.truncates: 1, self.leaves: 1,
             self.comes: 2, self.second_instance: 1, self.respells: 1, self.goes_bad: 1,
             self.disables: 1, self.full_refresh: 1, self.dies_and_retries: 2,
             self.cleans_by_time: 1, self.lands_late: 2,
         }  # fmt: skip
-        (step,) = self.rng.choices(list(steps), list(steps.values()))
-        self.done.append(step.__name__)
-        step()
-        self.check()
 
     def goes_on(self) -> None:
         """The source goes on; the log lands."""
@@ -224,8 +239,11 @@ class Walk:
         result = self.command(self.rng.choice(["run", "run", "build"]), *args)
         if not self.failed and is_whole:
             self.check_all_is_there()
-        for name, message in list(self.failed.items()):
+        failed = dict(self.failed)
+        for name, message in failed.items():
             self.go_on_behind(name, message)
+        if any(self.bad and self.bad.lsn in message for message in failed.values()):
+            self.bad = None
         return result
 
     def command(self, *args: str) -> DbtResult:
@@ -252,9 +270,8 @@ class Walk:
         if "landed too late" in message:
             self.vars = {"cdc_late_commits": "pass"}
         elif way == "mend":
-            assert self.bad, f"{name}: {message}"
+            assert self.bad and self.bad.lsn in message, f"{name}: {message}"
             self.capture.amend(self.bad.lsn, after_image=self.bad.after_image)
-            self.bad = None
         elif way == "disable":
             ended = re.search(r"capture instance '(\w+)' ended", message)[1]  # type: ignore[index]
             self.disable(ended.lower())
@@ -268,13 +285,20 @@ class Walk:
         command = self.rng.choice(
             [("run",), ("run",), ("build",), ("run", "--select", "+lsn_time_mapping")]
         )
-        with fault_at(kind, self.rng.randrange(1, 32)):
-            self.project.dbt(*command, vars=self.vars)
-        self.done.append(f"{kind}: {command}")
+        self.with_fault(kind, *command)
+
+    def with_fault(self, kind: str, *command: str) -> DbtResult:
+        """It may come too late; whatever it hits, nobody is shown a stack."""
+        number = self.rng.randrange(1, 20)
+        with fault_at(kind, number) as writes:
+            result = self.project.dbt(*command, vars=self.vars)
+        self.struck += len(writes) >= number
+        self.done.append(f"{kind}: {command}: write {number} of {len(writes)}, {writes[-1:]}")
+        assert "\tat " not in result.output, result.output
+        return result
 
     def dies_and_retries(self) -> None:
-        with fault_at(self.rng.choice(FAULTS), self.rng.randrange(1, 32)):
-            result = self.project.dbt("run", "--write-json", vars=self.vars)
+        result = self.with_fault(self.rng.choice(FAULTS), "run", "--write-json")
         if not result.success:
             self.command("retry")
 
@@ -551,7 +575,14 @@ class Walk:
         ends = [lsn for lsn in (mark.last_lsn, mark.open_lsn) if lsn]
         changes = [self.changes(consumer.instance, consumer.begin, lsn) for lsn in ends]
         known = [rows_of(consumer.name, rows) for rows in changes]
-        assert found in known, f"{consumer}: {found}\nis none of {known}\nat {ends}"
+        # a replica that took what is left: a row counts as unchanged that a window leaves as it was
+        older = []
+        if KINDS[consumer.name] == "materialized='replica'":
+            before = self.changes(consumer.instance, "", consumer.begin)
+            older = rows_of(consumer.name, [r for r in before if r.start_lsn < consumer.begin])
+        assert any(
+            found == [row for row in rows if row in found or row not in older] for rows in known
+        ), f"{consumer}: {found}\nis none of {known}\nat {ends}"
 
     def check_all_is_there(self) -> None:
         """Behind a run without a failure nothing waits but what is behind a window that another run
@@ -593,12 +624,12 @@ def consumed_rows(name: str, capturing: Capture) -> list[Any]:
 
 
 LONGER = [
-    pytest.param(1, 25, 1, marks=pytest.mark.more),
-    *(pytest.param(n, 60, 1 + n % 4, marks=pytest.mark.soak) for n in range(2, 22)),
+    pytest.param(2, 50, 1, marks=pytest.mark.more),
+    *(pytest.param(n, 80, 1 + n % 4, marks=pytest.mark.soak) for n in range(3, 23)),
 ]
 
 
-@pytest.mark.parametrize(("seed", "steps", "threads"), [(1, 12, 1), *LONGER])
+@pytest.mark.parametrize(("seed", "steps", "threads"), [(1, 27, 1), *LONGER])
 def test_any_order(
     make_project: Callable[..., Project], seed: int, steps: int, threads: int
 ) -> None:
@@ -608,4 +639,5 @@ def test_any_order(
             walk.step()
         except AssertionError as error:
             raise AssertionError("\n".join([*walk.told(), str(error)])) from error
-    assert len(walk.high_ends) >= steps // 8, "it captures next to nothing"
+    assert len(walk.high_ends) >= steps // 4, "it captures next to nothing"
+    assert walk.struck, "no fault has struck"
