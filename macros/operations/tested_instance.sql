@@ -12,15 +12,25 @@
         {% do return(dict(
             instance,
             interval=state.intervals.get(instance.name | lower, {}),
-            scanned_lsn=state.scanned_lsn,
-            being_scanned=dbt_cdc._invocation_cache().get('window', {}).get('to_lsn'),
-            transactions=dbt_cdc._state_relation('scan_transactions') if dbt_cdc._has_state('scan_transactions')
+            scanned_lsn=state.scanned_lsn
         )) %}
     {% endfor %}
     {% do dbt_cdc.raise_cdc_error(
         22981, 'a data test of change tables is set on ' ~ model ~ ', which is none',
         'set it on the model of a capture instance, without `where`'
     ) %}
+{% endmacro %}
+
+
+{#- The end of the window that this command captures, or that was opened within `max_minutes` and is not published. -#}
+{% macro _being_scanned(instance, max_minutes) %}
+    {% set to_lsn = dbt_cdc._invocation_cache().get('window', {}).get('to_lsn') if execute %}
+    {% if not execute or to_lsn or not dbt_cdc._has_state('scan_transactions') %}
+        {% do return(to_lsn or '') %}
+    {% endif %}
+    {% do return(dbt_cdc._fetch('select max(window_to_lsn) as lsn from ' ~ dbt_cdc._state_relation('scan_transactions')
+        ~ " where window_to_lsn > '" ~ instance.scanned_lsn ~ "' and opened_at >= current_timestamp() - interval '"
+        ~ max_minutes | int ~ "' minute")[0].lsn or '') %}
 {% endmacro %}
 
 

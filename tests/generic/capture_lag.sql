@@ -10,16 +10,6 @@ select
 from {{ log }}
 where
     operation = 'COMMIT'
-    and lsn > '{{ [instance.scanned_lsn, instance.being_scanned or ''] | max }}'
-    {%- if instance.transactions %}
-    and not exists (
-        select 1
-        from {{ instance.transactions }} as opened
-        where
-            lsn <= opened.window_to_lsn
-            and opened.window_to_lsn > '{{ instance.scanned_lsn }}'
-            and opened.opened_at >= current_timestamp() - interval '{{ max_minutes | int }}' minute
-    )
-    {%- endif %}
+    and lsn > '{{ [instance.scanned_lsn, dbt_cdc._being_scanned(instance, max_minutes)] | max }}'
     and record_time < current_timestamp() - interval '{{ max_minutes | int }}' minute
 {% endtest %}
