@@ -95,13 +95,18 @@
         instance, missing, names, 'make a second instance with the names that the source has now (dbt run-operation '
         ~ 'enable_table); or take this one out (disable_table), dbt run, and capture the table anew'
         ~ ('; where the images leave NULLs out, and nothing was renamed, give vars: {cdc_report_new_columns: false}'
-            if earlier.get('had_name'))
+            if new.is_known)
     ) if missing %}
 {% endmacro %}
 
 
+{#- Whether all were before the window; one that begins with it goes on where another ends. -#}
 {% macro _are_published(instances, window) %}
-    {% do return(instances | map(attribute='name') | map('lower') | reject('in', window.published) | list == []) %}
+    {% for instance in instances if instance.name | lower not in window.published
+        or instance.registered.start_lsn > window.previous_lsn %}
+        {% do return(false) %}
+    {% endfor %}
+    {% do return(true) %}
 {% endmacro %}
 
 

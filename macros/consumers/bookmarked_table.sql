@@ -13,7 +13,8 @@
         {% set other = bookmark.get('relation') %}
         {% set is_other = other and other != dbt_cdc._told_name(this) %}
         {% if is_other or version is not none and bookmark.target_version > version %}
-            {% set version = dbt_cdc._last_commit(consumer).version if version is none else version %}
+            {% set version = version if version is not none
+                else dbt_cdc._last_commit(consumer).version if load_cached_relation(this).is_delta else 0 %}
             {% do dbt_cdc.raise_cdc_error(
                 2714, 'table ' ~ this ~ ' is not the one that the bookmark of ' ~ consumer.name ~ ' tells of, ' ~ (
                     'which is ' ~ other if is_other else 'which had ' ~ bookmark.target_version ~ ' commits and this '
@@ -21,7 +22,7 @@
                 dbt_cdc._rebuild_command(consumer.name) ~ ' replaces it; or take the edit of its name '
                 ~ 'back; if it is the same table by another name, update '
                 ~ dbt_cdc._state_relation('consumer_bookmarks') ~ " set relation = '" ~ dbt_cdc._told_name(this)
-                ~ "', target_version = " ~ version ~ " where consumer = '" ~ consumer.name ~ "'"
+                ~ "', target_version = least(target_version, " ~ version ~ ") where consumer = '" ~ consumer.name ~ "'"
             ) %}
         {% endif %}
     {% endfor %}

@@ -24,7 +24,14 @@
     also as it is: what one reading hides the other shows. -#}
 {% macro _read_twice(command) %}
     {% set bare = dbt_cdc._without_comments(command) %}
-    {% do return(bare ~ (' ;\n' ~ command if bare != (command or '') and "\\'" in command)) %}
+    {% do return(dbt_cdc._with_hash_comments(bare)
+        ~ (' ;\n' ~ command if bare != (command or '') and "\\'" in command)) %}
+{% endmacro %}
+
+
+{#- The text, and where it has a # as well what is left where that begins a comment, as in MySQL. -#}
+{% macro _with_hash_comments(text) %}
+    {% do return(text ~ (' ;\n' ~ modules.re.sub('(?<!\\S)#[^\\n]*', ' ', text) if '#' in text)) %}
 {% endmacro %}
 
 
@@ -50,9 +57,15 @@
 {% endmacro %}
 
 
-{#- Without comments and texts, which may read like statements. -#}
+{#- Without comments and texts, which may read like statements; in double quotes may be a text or a name. -#}
 {% macro _without_literals(command) %}
-    {% do return(modules.re.sub('(?s)' ~ dbt_cdc._literal_pattern(), "''", dbt_cdc._without_comments(command))) %}
+    {% set parts = [] %}
+    {% for part in modules.re.split('(?s)(' ~ dbt_cdc._literal_pattern() ~ '|"(?:[^"]|"")*"|`[^`]*`)',
+        dbt_cdc._without_comments(command)) %}
+        {% do parts.append(part if loop.index is odd else "''" if part[0] == "'"
+            else modules.re.sub("[;,']", '', part)) %}
+    {% endfor %}
+    {% do return(dbt_cdc._with_hash_comments(parts | join)) %}
 {% endmacro %}
 
 
@@ -83,7 +96,7 @@
 
 {% macro _begins_with(command, words) %}
     {% do return(modules.re.match(
-        '\\s*' ~ words, dbt_cdc._without_comments(command), modules.re.IGNORECASE) is not none) %}
+        '(?:\\s+|#[^\\n]*\\n)*' ~ words, dbt_cdc._without_comments(command), modules.re.IGNORECASE) is not none) %}
 {% endmacro %}
 
 
@@ -174,8 +187,8 @@
         table ~ '[^;]*?\\brename\\s+(?:to|as)\\s+(' ~ name ~ ')', text, modules.re.IGNORECASE) %}
     {#- MySQL may leave TO out -#}
     {% do renames.extend(modules.re.findall(
-        table ~ '\\s+(?:[^;]*?,\\s*)?rename\\s+(' ~ name ~ ')(?=\\s*(?:[,;]|$))', dbt_cdc._without_literals(command),
-        modules.re.IGNORECASE)) %}
+        table ~ '(?:\\s+wait\\s+\\d+|\\s+nowait)?\\s+(?:[^;]*?,\\s*)?rename\\s+(' ~ name
+        ~ ')(?=\\s*(?:[,;]|$))', dbt_cdc._without_literals(command), modules.re.IGNORECASE)) %}
     {% if modules.re.search('\\brename\\s+tables?\\b', text, modules.re.IGNORECASE) %}
         {% do renames.extend(modules.re.findall(
             '(' ~ name ~ ')(?:\\s+wait\\s+\\d+|\\s+nowait)?\\s+to\\s+(' ~ name ~ ')', text, modules.re.IGNORECASE)) %}

@@ -93,6 +93,10 @@ TABLES_RENAMED = [
     ("alter table t add n int comment 'please rename it, see 12'", None),
     ("alter table t add n int comment 'to rename soon', add m int", None),
     ("alter table t add rename int", None),
+    ("alter table t nowait rename u", "u"),
+    ("alter table t\n#see 1; 2\nrename to u", "u"),
+    ("alter table t rename u #done", "u"),
+    ('alter table t comment "it\'s", rename u, comment "that\'s"', "u"),
     ("alter table t add n int, rename u", "u"),
     ("alter table t rename to u", "u"),
     ('ALTER TABLE IF EXISTS ONLY s."T" ADD d int, RENAME AS "New.T"', "New.T"),
@@ -191,6 +195,7 @@ def test_another_column_takes_the_name(shop: Shop) -> None:
         ("alter table t change c d int, add c int", listed(k="int", d="int", c="int")),
         ("alter table t rename column C to k, rename column k to c", listed(c="int", k="int")),
         ("alter table u rename c to d; alter table t add e int", listed(k="int", c="int", e="int")),
+        ('alter table t comment "a;b", change c k int, change k c int', listed(k="int", c="int")),
         ("alter table u rename c to k; alter table t add e int", listed(k="int", c="int", e="int")),
         ("alter table t modify c int comment 'change c k so'", listed(k="int", c="int")),
     ]
@@ -202,6 +207,7 @@ def test_another_column_takes_the_name(shop: Shop) -> None:
         "captured column 'c' was renamed to 'd'",
         "captured column 'k' was renamed to 'c'",
         None,
+        "captured column 'k' was renamed to 'c'",
         None,
         None,
         None,
@@ -262,7 +268,7 @@ def test_what_a_record_says_of_its_table(shop: Shop) -> None:
         "0x4": ("analyze t -- drop table t", None, None),
         "0x5": ("drop database s", None, True),
         "0x6": ("/* all */ create or replace table t (k int)", True, False),
-        "0x7": ("create or replace table t (k int)", None, False),
+        "0x7": ("#m4;2\ncreate or replace table t (k int)", None, False),
         "0x8": ("create or replace temporary table t (k int)", True, False),
     }
     image = json.dumps(listed(k="int"))
