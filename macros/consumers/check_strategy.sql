@@ -35,8 +35,9 @@
 {% macro _check_has_a_row_a_key(consumer) %}
     {% set given = config.get('unique_key') %}
     {% set names = ([given] if given is string else given or []) | map('lower') | list %}
-    {% for window in consumer.windows.values() if dbt_cdc._hands_on(consumer) and window.kind == 'all' and names
-        and not names | reject('in', window.instance.index_columns | map('lower') | list) | list %}
+    {% for window in consumer.windows.values() if window.kind == 'all' and names
+        and not names | reject('in', window.instance.index_columns | map('lower') | list) | list
+        and dbt_cdc._hands_on(consumer) %}
         {% do dbt_cdc.raise_cdc_error(
             22938, 'model ' ~ model.name ~ ' merges all changes of capture instance ' ~ window.instance.name
             ~ ' by its key (' ~ names | join(', ') ~ '): a key that changes twice would get two rows',

@@ -1,9 +1,8 @@
 {#- After a cleanup: one file of the many small ones that runs leave, and on demand a VACUUM, also of all state. -#}
 {% macro _tend_files(tables, compact, vacuum_hours) %}
     {% set tended, state = tables | rejectattr('removed_rows', 'equalto', 'failed') | list, [] %}
-    {% for node in dbt_cdc._state_nodes()
-        if node.config.materialized != 'state_view' and dbt_cdc._has_state(node.name) %}
-        {% do state.append({'name': node.name, 'relation': dbt_cdc._state_relation(node.name)}) %}
+    {% for name in dbt_cdc._present_state_tables() %}
+        {% do state.append({'name': name, 'relation': dbt_cdc._state_relation(name)}) %}
     {% endfor %}
     {% if compact %}
         {#- those to which each run adds rows -#}

@@ -2,10 +2,9 @@
     columns that it has brought. -#}
 {% macro create_functions() %}
     {% if execute %}
-        {% for node in dbt_cdc._state_nodes()
-            if node.config.materialized != 'state_view' and dbt_cdc._has_state(node.name) %}
-            {% do dbt_cdc._add_missing_columns(node.name, adapter.get_columns_in_relation(
-                dbt_cdc._state_relation(node.name)) | map(attribute='name') | list) %}
+        {% for name in dbt_cdc._present_state_tables() %}
+            {% do dbt_cdc._add_missing_columns(name, adapter.get_columns_in_relation(
+                dbt_cdc._state_relation(name)) | map(attribute='name') | list) %}
         {% endfor %}
         {#- those of a table that is not captured or published yet are made by the run that publishes it -#}
         {% set known, captured = dbt_cdc._registered_if_any(), [] %}

@@ -42,8 +42,7 @@
     {% endif %}
     {% set parts = [] %}
     {% for part in modules.re.split(
-        '(?s)(' ~ dbt_cdc._literal_pattern() ~ '|"(?:[^"]|"")*"|`[^`]*`)|/\\*(?!M?!).*?\\*/|/\\*M?!\\d*|\\*/|--[^\\n]*'
-        ~ '|(?<!\\S)#(?=[\\s!])[^\\n]*',
+        '(?s)' ~ dbt_cdc._quoted_texts() ~ '|/\\*(?!M?!).*?\\*/|/\\*M?!\\d*|\\*/|--[^\\n]*|(?<!\\S)#(?=[\\s!])[^\\n]*',
         command
     ) %}
         {% do parts.append(' ' if part is none else part) %}
@@ -52,16 +51,16 @@
 {% endmacro %}
 
 
-{% macro _literal_pattern() %}
-    {% do return("'(?:[^'\\\\]|\\\\.|'')*'") %}
+{#- A text, or a quoted name, as a group. -#}
+{% macro _quoted_texts() %}
+    {% do return("('(?:[^'\\\\]|\\\\.|'')*'" ~ '|"(?:[^"]|"")*"|`[^`]*`)') %}
 {% endmacro %}
 
 
 {#- Without comments and texts, which may read like statements; in double quotes may be a text or a name. -#}
 {% macro _without_literals(command) %}
     {% set parts = [] %}
-    {% for part in modules.re.split('(?s)(' ~ dbt_cdc._literal_pattern() ~ '|"(?:[^"]|"")*"|`[^`]*`)',
-        dbt_cdc._without_comments(command)) %}
+    {% for part in modules.re.split('(?s)' ~ dbt_cdc._quoted_texts(), dbt_cdc._without_comments(command)) %}
         {% do parts.append(part if loop.index is odd else "''" if part[0] == "'"
             else modules.re.sub("[;,']", '', part)) %}
     {% endfor %}
@@ -100,13 +99,13 @@
 {% endmacro %}
 
 
-{#- Whether the statement gives the column another type. -#}
-{% macro _alters_column(command, column) %}
+{#- Whether the statement, as _read_twice gives it, gives the column another type. -#}
+{% macro _alters_column(text, column) %}
     {% set name = modules.re.escape(column) %}
     {% do return(modules.re.search(
         '\\b(alter|modify|change)\\s+(column\\s+)?\\(?\\s*["`\\[]?' ~ name
         ~ '["`\\]]?(?=[\\s)])(?!\\s+(set\\s+(?!data\\b)|drop\\b|add\\b|rename\\b|to\\b))',
-        dbt_cdc._read_twice(command), modules.re.IGNORECASE
+        text, modules.re.IGNORECASE
     ) is not none) %}
 {% endmacro %}
 
@@ -132,13 +131,13 @@
 
 
 {% macro _column_renames(command) %}
-    {% set name = dbt_cdc._identifier_pattern() %}
+    {% set name, text = dbt_cdc._identifier_pattern(), dbt_cdc._read_twice(command) %}
     {% set renames = [] %}
     {% for pattern in [
         '\\brename\\s+(?:column\\s+)?(?:if\\s+exists\\s+)?(' ~ name ~ ')\\s+to\\s+(' ~ name ~ ')',
         '\\bchange\\s+(?:column\\s+)?(?:if\\s+exists\\s+)?(' ~ name ~ ')\\s+(' ~ name ~ ')',
     ] %}
-        {% for pair in modules.re.findall(pattern, dbt_cdc._read_twice(command), modules.re.IGNORECASE) %}
+        {% for pair in modules.re.findall(pattern, text, modules.re.IGNORECASE) %}
             {% do renames.append((dbt_cdc._bare_identifier(pair[0]), dbt_cdc._bare_identifier(pair[1]))) %}
         {% endfor %}
     {% endfor %}

@@ -64,13 +64,14 @@
 {% macro _effect_of_change(instance, plan, change, changes, was_dropped) %}
     {% set effect = {'is_update': false, 'columns': {}, 'is_dropped': change.is_dropped,
         'problem': none} %}
+    {% set text = dbt_cdc._read_twice(change.ddl_command) %}
     {% if change.operation == 'DDL' %}
         {% do effect.update(problem=dbt_cdc._refused_change(instance, plan, change, changes, was_dropped)) %}
     {% endif %}
     {% if change.operation == 'TRUNCATE' or effect.problem or not change.columns %}
         {#- of what lists no columns the text tells -#}
         {% for name in plan.columns if not (effect.problem or change.columns)
-            and dbt_cdc._alters_column(change.ddl_command, name) %}
+            and dbt_cdc._alters_column(text, name) %}
             {% do effect.update(is_update=true) %}
         {% endfor %}
         {% do return(effect) %}
@@ -82,7 +83,7 @@
     {% for name, column in plan.columns.items() if name | lower in types %}
         {% set source_type = types[name | lower] %}
         {% set now = dict(column, source_type=source_type) %}
-        {% if dbt_cdc._is_retyped(name, column, source_type, change.ddl_command) %}
+        {% if dbt_cdc._is_retyped(name, column, source_type, text) %}
             {% do effect.update(is_update=true) %}
             {% set wanted = dbt_cdc._spark_type(source_type) %}
             {#- a column that does not widen goes on as long as the values fit -#}
@@ -96,12 +97,12 @@
 
 {#- Whether a column has another type than before: by the list of columns of the DDL before this one;
     without one by the statement's text; without that, where the change table's column is too narrow. -#}
-{% macro _is_retyped(name, column, source_type, command) %}
+{% macro _is_retyped(name, column, source_type, text) %}
     {% set given = modules.re.sub('\\s+', '', source_type | lower) %}
     {% if column.source_type %}
         {% do return(modules.re.sub('\\s+', '', column.source_type | lower) != given) %}
-    {% elif command %}
-        {% do return(dbt_cdc._alters_column(command, name)) %}
+    {% elif text %}
+        {% do return(dbt_cdc._alters_column(text, name)) %}
     {% endif %}
     {% do return(dbt_cdc._widens_to(column.type, dbt_cdc._spark_type(source_type))) %}
 {% endmacro %}

@@ -45,6 +45,17 @@
 {% endmacro %}
 
 
+{#- The names of those that are tables and are there. -#}
+{% macro _present_state_tables() %}
+    {% set names = [] %}
+    {% for node in dbt_cdc._state_nodes()
+        if node.config.materialized != 'state_view' and dbt_cdc._has_state(node.name) %}
+        {% do names.append(node.name) %}
+    {% endfor %}
+    {% do return(names) %}
+{% endmacro %}
+
+
 {% macro _check_enabled() %}
     {% if not dbt_cdc._has_state('change_tables') %}
         {% do dbt_cdc.raise_cdc_error(

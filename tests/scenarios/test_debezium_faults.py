@@ -370,10 +370,8 @@ def test_positions_that_are_passed(shop, how):
             assert "positions only go on" in result.output
 
 
-@pytest.mark.more
-@pytest.mark.parametrize("runs", [1, 2])
-def test_what_another_writer_lands_late(shop, runs):
-    """Its rows were not there when the log read on behind them; what waits is read again."""
+def in_parts(shop):
+    """A new database, its connector, and what that has sent: a snapshot, then three updates."""
     database, connector = shop.begin(1, 2, 3)
     connector.snapshot()
     parts = [connector.sent[:]]
@@ -382,6 +380,14 @@ def test_what_another_writer_lands_late(shop, runs):
         database.commit(updates(number))
         connector.stream()
         parts.append(connector.sent[start:])
+    return database, connector, parts
+
+
+@pytest.mark.more
+@pytest.mark.parametrize("runs", [1, 2])
+def test_what_another_writer_lands_late(shop, runs):
+    """Its rows were not there when the log read on behind them; what waits is read again."""
+    database, connector, parts = in_parts(shop)
     snapshot, first, (begin, change, end), third = parts
     shop.land(snapshot)
     assert runs == 1 or shop.run([]).success
@@ -414,14 +420,7 @@ def test_what_another_writer_lands_late(shop, runs):
 @pytest.mark.more
 def test_what_lands_late_beside_removed_events(shop):
     """Old events may go from the lowest position on: they hide no late one, and stop nothing."""
-    database, connector = shop.begin(1, 2, 3)
-    connector.snapshot()
-    parts = [connector.sent[:]]
-    for number in (1, 2, 3):
-        start = len(connector.sent)
-        database.commit(updates(number))
-        connector.stream()
-        parts.append(connector.sent[start:])
+    database, _, parts = in_parts(shop)
     snapshot, first, second, third = parts
     for batch in (snapshot, first):
         assert shop.run(batch).success
