@@ -6,6 +6,8 @@
 {% macro _settle_open_bookmarks(consumer) %}
     {% set open = consumer.bookmarks.values() | rejectattr('open_lsn', 'none') | list %}
     {% set commits = dbt_cdc._last_commits(this.quote(identifier=true)) if open else [] %}
+    {% do dbt_cdc._check_not_taken_back(consumer, commits) if open %}
+    {% set commits = dbt_cdc._commits_in_effect(commits) %}
     {% for bookmark in open %}
         {% set commit = dbt_cdc._last_write(consumer, bookmark, commits) %}
         {% if commit and commit.version > bookmark.target_version %}
@@ -38,11 +40,11 @@
 
 
 {#- Whether the table was made anew without rows after the bookmark was opened, as adapters do that create a table in
-    one statement and fill it in another; and was not restored since. The newest commit is the first. -#}
+    one statement and fill it in another. -#}
 {% macro _was_emptied(bookmark, commits) %}
     {% for commit in commits if commit.version > bookmark.target_version
-        and commit.operation in ['CREATE TABLE', 'CREATE OR REPLACE TABLE', 'REPLACE TABLE', 'RESTORE'] %}
-        {% do return(commit.operation != 'RESTORE') %}
+        and commit.operation in ['CREATE TABLE', 'CREATE OR REPLACE TABLE', 'REPLACE TABLE'] %}
+        {% do return(true) %}
     {% endfor %}
     {% do return(false) %}
 {% endmacro %}
@@ -51,12 +53,18 @@
 {#- The last commit with rows by the consumer itself. Each MERGE of a replica or history says that it is one, others
     are somebody's repairs; an incremental model's statement is dbt's, and says nothing. -#}
 {% macro _last_write(consumer, bookmark, commits) %}
-    {% for commit in commits if commit.operation in dbt_cdc._makes_of_a_table()
-        or dbt_cdc._merged_up_to(bookmark, commit)
-        or consumer.kind == 'incremental' and commit.operation in ['WRITE', 'MERGE'] %}
+    {% for commit in commits if dbt_cdc._is_write_of(consumer, bookmark, commit) %}
         {% do return(commit) %}
     {% endfor %}
     {% do return(none) %}
+{% endmacro %}
+
+
+{% macro _is_write_of(consumer, bookmark, commit) %}
+    {% do return(
+        commit.operation in dbt_cdc._makes_of_a_table() or dbt_cdc._merged_up_to(bookmark, commit)
+        or consumer.kind == 'incremental' and commit.operation in ['WRITE', 'MERGE']
+    ) %}
 {% endmacro %}
 
 

@@ -4,6 +4,27 @@
 {% endmacro %}
 
 
+{#- Those of them, the newest first, whose rows the table still has: a RESTORE takes back all behind its version, and
+    where it names a time, or another table was cloned, nothing before it is known. -#}
+{% macro _commits_in_effect(commits) %}
+    {% set kept, last = [], namespace(version=none) %}
+    {% for commit in commits if last.version is none or commit.version <= last.version %}
+        {% do kept.append(commit) %}
+        {% set last.version = dbt_cdc._restored_version(commit)
+            if commit.operation in ['RESTORE', 'CLONE'] else commit.version %}
+    {% endfor %}
+    {% do return(kept) %}
+{% endmacro %}
+
+
+{#- The version that a RESTORE names; -1 where it names a time. -#}
+{% macro _restored_version(commit) %}
+    {% set found = modules.re.search('version\\W+(\\d+)', commit.operationParameters | string)
+        if commit.operation == 'RESTORE' else none %}
+    {% do return(found[1] | int if found else -1) %}
+{% endmacro %}
+
+
 {#- What Delta's history says of the last commit of that kind; none where it is not among the last ones. -#}
 {% macro _last_metric(relation, operation, name) %}
     {% for row in dbt_cdc._last_commits(relation, 5)

@@ -84,6 +84,53 @@ def test_an_empty_run_takes_nothing(capturing: Capture) -> None:
     assert ids(capturing, "new_items") == [1, 2, 9]
 
 
+@pytest.mark.parametrize("to", ["version", "time"])
+def test_a_table_that_was_restored(capturing: Capture, to: str) -> None:
+    """What it had consumed is not in it any more, whatever was done to it since."""
+    writer, project = begun(capturing, feed=FEED, items=REPLICA), capturing.project
+    at = capturing.sql("select cast(current_timestamp() as string) as at")[0].at
+    ends = [writer.last]
+    capturing.land(writer.insert("items", id=2, name="b"))
+    capturing.run()
+    ends.append(writer.last)
+    for table in ("feed", "items"):
+        as_of = "version as of 0" if to == "version" else f"timestamp as of '{at}'"
+        capturing.sql(f"restore table {{schema}}.{table} to {as_of}")
+        assert ids(capturing, table) == [1]
+    capturing.sql("optimize {schema}.items")
+    capturing.run()  # nothing is new: nothing is said
+    capturing.land(writer.insert("items", id=3, name="c"))
+    result = project.dbt("run")
+    assert not result.success
+    messages = [result.messages[name].message for name in ("feed", "items")]
+    for message in messages:
+        assert "CDC 2714: RESTORE made version 2 of" in message
+        assert f"up to {ends[-1]} by version 1 is not in it any more" in message
+    if to == "version":  # the ways on
+        capturing.sql("restore table {schema}.feed to version as of 1")
+        found = re.search(r"update .* target_version = \d+( where .*?), with last_lsn", messages[1])
+        assert found
+        again = f", last_lsn = '{ends[0]}'"
+        capturing.sql(found[0].removesuffix(found[1] + ", with last_lsn") + again + found[1])
+    else:
+        capturing.run("--full-refresh", "--select", "feed", "items")
+    capturing.run()
+    assert ids(capturing, "feed") == ids(capturing, "items") == [1, 2, 3]
+
+
+@pytest.mark.more
+def test_a_table_that_was_restored_behind_a_failed_run(capturing: Capture) -> None:
+    """Its write is taken back, and its bookmark never moved: the window is taken again."""
+    writer, project = begun(capturing, feed=FEED), capturing.project
+    capturing.land(writer.insert("items", id=2, name="b"))
+    with dying_at(lambda sql: "insert into" in sql and ".feed" in sql):
+        assert not project.dbt("run").success
+    assert ids(capturing, "feed") == [1, 2]
+    capturing.sql("restore table {schema}.feed to version as of 0")
+    capturing.run()
+    assert ids(capturing, "feed") == [1, 2]
+
+
 @pytest.mark.more
 @pytest.mark.parametrize("how", ["dropped", "full refresh"])
 def test_an_empty_run_makes_the_table_anew(capturing: Capture, how: str) -> None:
