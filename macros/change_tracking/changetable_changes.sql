@@ -81,7 +81,7 @@
     union all
     select
         {%- for name, data_type in dbt_cdc._change_columns_types(tracked).items() %}
-        cast(null as {{ data_type }}){{ ',' if not loop.last }}
+        {{ dbt_cdc._checked_column(name, data_type) }}{{ ',' if not loop.last }}
         {%- endfor %}
     from {{ dbt_cdc._version_guard(tracked, last_sync_version, allow_stale) }}
 {%- endmacro %}

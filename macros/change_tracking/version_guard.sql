@@ -3,34 +3,37 @@
     (docs/decisions/0002). -#}
 {% macro _version_guard(tracked, last_sync_version, allow_stale) -%}
     {%- if tracked.is_unpublished -%}
-    (select 1 as nothing_is_published)
+    (select '' as checked)
     where false
     {%- else -%}
-    {{ dbt_cdc._tracking_versions(tracked.mapping) }} as versions
-    where
-        case
-            when versions.min_valid_versions[{{ dbt_cdc._literal(tracked.key) }}] is null
-                then raise_error({{ dbt_cdc._literal(dbt_cdc._untracked_text(tracked)) }})
-            when {{ allow_stale }} then false
-            when {{ last_sync_version }} < versions.min_valid_versions[{{ dbt_cdc._literal(tracked.key) }}]
-                then raise_error(concat(
-                    'CDC 313: last_sync_version ', {{ last_sync_version }},
-                    ' is below the minimum valid version ',
-                    versions.min_valid_versions[{{ dbt_cdc._literal(tracked.key) }}],
-                    {{ dbt_cdc._literal(' of table ' ~ tracked.table ~ ': older changes were removed or '
-                        ~ 'never tracked; load the table anew and go on from '
-                        ~ 'change_tracking_current_version, here ') }},
-                    versions.current_version, {{ dbt_cdc._literal(
-                        ', or set allow_stale to get what is left' ~ dbt_cdc._error_page()) }}))
-            when {{ last_sync_version }} > versions.current_version
-                then raise_error(concat(
-                    'CDC 313: last_sync_version ', {{ last_sync_version }},
-                    ' is above the current version ', versions.current_version,
-                    {{ dbt_cdc._literal(' of table ' ~ tracked.table ~ dbt_cdc._advice('it is not of this '
-                        ~ 'database, or of one that was restored since; load the table anew and go on '
-                        ~ 'from the current version, or set allow_stale to get nothing')) }}))
-            else false
-        end
+    (
+        select
+            case
+                when versions.min_valid_versions[{{ dbt_cdc._literal(tracked.key) }}] is null
+                    then raise_error({{ dbt_cdc._literal(dbt_cdc._untracked_text(tracked)) }})
+                when {{ allow_stale }} then cast(null as string)
+                when {{ last_sync_version }} < versions.min_valid_versions[{{ dbt_cdc._literal(tracked.key) }}]
+                    then raise_error(concat(
+                        'CDC 313: last_sync_version ', {{ last_sync_version }},
+                        ' is below the minimum valid version ',
+                        versions.min_valid_versions[{{ dbt_cdc._literal(tracked.key) }}],
+                        {{ dbt_cdc._literal(' of table ' ~ tracked.table ~ ': older changes were removed or '
+                            ~ 'never tracked; load the table anew and go on from '
+                            ~ 'change_tracking_current_version, here ') }},
+                        versions.current_version, {{ dbt_cdc._literal(
+                            ', or set allow_stale to get what is left' ~ dbt_cdc._error_page()) }}))
+                when {{ last_sync_version }} > versions.current_version
+                    then raise_error(concat(
+                        'CDC 313: last_sync_version ', {{ last_sync_version }},
+                        ' is above the current version ', versions.current_version,
+                        {{ dbt_cdc._literal(' of table ' ~ tracked.table ~ dbt_cdc._advice('it is not of this '
+                            ~ 'database, or of one that was restored since; load the table anew and go on '
+                            ~ 'from the current version, or set allow_stale to get nothing')) }}))
+                else cast(null as string)
+            end as checked
+        from {{ dbt_cdc._tracking_versions(tracked.mapping) }} as versions
+    )
+    where checked is not null
     {%- endif -%}
 {%- endmacro %}
 

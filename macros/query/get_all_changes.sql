@@ -35,6 +35,6 @@
     {%- endif %}
     union all
     select
-        {{ columns.nulls | join(',\n        ') }}
+        {{ columns.checked | join(',\n        ') }}
     from {{ dbt_cdc._validity_guard(window) }}
 {%- endmacro %}

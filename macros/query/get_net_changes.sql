@@ -65,7 +65,7 @@
         {%- endif %}
     union all
     select
-        {{ columns.nulls | join(',\n        ') }}
+        {{ columns.checked | join(',\n        ') }}
     from {{ dbt_cdc._validity_guard(window) }}
 {%- endmacro %}
 

@@ -97,15 +97,15 @@
 {% endmacro %}
 
 
-{#- Output columns, and the nulls of the guard's row that never comes. -#}
+{#- Output columns, and those of the guard's row that never comes. -#}
 {% macro _query_columns(window, metadata_names) %}
     {% set names = [] %}
-    {% set nulls = [] %}
+    {% set checked = [] %}
     {% for name, data_type in dbt_cdc._typed_columns(window.columns, metadata_names).items() %}
         {% do names.append(dbt_cdc._column(name)) %}
-        {% do nulls.append('cast(null as ' ~ data_type ~ ')') %}
+        {% do checked.append(dbt_cdc._checked_column(name, data_type)) %}
     {% endfor %}
-    {% do return({'names': names, 'nulls': nulls}) %}
+    {% do return({'names': names, 'checked': checked}) %}
 {% endmacro %}
 
 

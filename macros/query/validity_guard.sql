@@ -1,25 +1,35 @@
-{#- The check of a window against the published bounds: a relation that is always empty, or the
-    error. The bounds are literals of a view, so the check is decided while the query is planned
-    and costs nothing when it runs (docs/decisions/0002). -#}
+{#- The check of a window against the published bounds: a relation that is always empty, or the error. The bounds are
+    literals of a view, so the check is decided while the query is planned and costs nothing when it runs
+    (docs/decisions/0002). -#}
 {% macro _validity_guard(window) -%}
     {%- if flags.EMPTY and load_cached_relation(dbt_cdc._validity_intervals(window.mapping)) is none -%}
-    (select 1 as nothing_is_published)
+    (select '' as checked)
     where false
     {%- else -%}
-    {{ dbt_cdc._validity_intervals(window.mapping) }}
-    where
-        lower(capture_instance) = {{ dbt_cdc._literal(window.capture_instance | lower) }}
-        and case
-            when high_end is null then raise_error({{ dbt_cdc._literal(
-                dbt_cdc._unpublished_text(window.capture_instance)) }})
-            {%- if window.option_sql %}
-            {{ dbt_cdc._indent(dbt_cdc._argument_checks(window), 8) }}
-            {%- endif %}
-            {{ dbt_cdc._indent(
-                dbt_cdc._time_checks(window) if window.by_time else dbt_cdc._lsn_checks(window), 8) }}
-            else false
-        end
+    (
+        select
+            case
+                when high_end is null then raise_error({{ dbt_cdc._literal(
+                    dbt_cdc._unpublished_text(window.capture_instance)) }})
+                {%- if window.option_sql %}
+                {{ dbt_cdc._indent(dbt_cdc._argument_checks(window), 12) }}
+                {%- endif %}
+                {{ dbt_cdc._indent(
+                    dbt_cdc._time_checks(window) if window.by_time else dbt_cdc._lsn_checks(window), 12) }}
+                else cast(null as string)
+            end as checked
+        from {{ dbt_cdc._validity_intervals(window.mapping) }}
+        where lower(capture_instance) = {{ dbt_cdc._literal(window.capture_instance | lower) }}
+    )
+    where checked is not null
     {%- endif -%}
+{%- endmacro %}
+
+
+{#- A column of the guard's row that never comes. It is the check itself: a filter that Spark moves below the rest of a
+    query would drop a row of NULLs before it is checked. -#}
+{% macro _checked_column(name, data_type) -%}
+    {{ 'checked' if data_type == 'string' else 'cast(checked as ' ~ data_type ~ ')' }} as {{ dbt_cdc._column(name) }}
 {%- endmacro %}
 
 

@@ -154,6 +154,9 @@ def test_g37_a_version_of_a_database_that_was_restored(story: Story) -> None:
     ):
         story.tracking.asked(ITEMS, 100)
     assert story.tracking.asked(ITEMS, 100, allow_stale=True) == []
+    call = "lateral {schema}.changetable_changes_dbo_items(v) where id = 1"
+    with pytest.raises(Exception, match="CDC 313: last_sync_version 100 is above"):
+        story.tracking.sql(f"select * from (select 100L as v) as b, {call}")
 
 
 def test_g39_versions_of_keys(story: Story) -> None:

@@ -158,6 +158,42 @@ def test_of_functions(story: Capture) -> None:
     assert story.sql("select * from {schema}.fn_all_changes_dbo_late('2024-03-01 12:02:00')") == []
 
 
+FILTERS = [
+    "where id = 1",
+    "where `__$operation` = 2 and id > 0",
+    "where `__$start_lsn` is not null",
+    "where `__$update_mask` = '0x01'",
+    "as c join (select 1 as id) as k using (id)",
+    "as c left semi join (select explode(array(1, 2)) as id) as k on c.id = k.id",
+    "as c join {schema}.dbo_items_ct as t on c.id = t.id",
+]
+
+
+def test_no_filter_passes_over_the_guard(story: Capture) -> None:
+    """What is pushed down to the rows would leave out the one that is to fail."""
+    calls = [f"{{schema}}.fn_cdc_get_{kind}_changes_dbo_items({{ends}}, 'all')"
+             for kind in ("all", "net")]  # fmt: skip
+    macros = [f"{{{{ dbt_cdc.get_{kind}_changes('dbo_items', {{ends}}) }}}}"
+              for kind in ("all", "net")]  # fmt: skip
+    for ends in (f"'{BELOW}', '{HIGH}'", f"'{LOW}', '{ABOVE}'"):
+        texts = []
+        for number, call in enumerate(macros):
+            name = f"asking_{number}"
+            text = call.replace("{ends}", ends)
+            story.project.write(f"models/{name}.sql", f"select * from {text}")
+            story.project.dbt("compile", "--select", name)
+            compiled = next(story.project.folder.glob(f"target/compiled/*/models/{name}.sql"))
+            texts.append(compiled.read_text().replace("select * from", "", 1))
+            (story.project.folder / "models" / f"{name}.sql").unlink()
+        for call in [*(call.replace("{ends}", ends) for call in calls), *texts]:
+            for condition in FILTERS:
+                with pytest.raises(Exception, match=r"CDC 313: (from|to)_lsn 0x"):
+                    story.sql(f"select count(*) from {call} {condition}")
+        lateral = f"{{schema}}.fn_cdc_get_all_changes_dbo_items(e.low, '{ABOVE}', 'all')"
+        with pytest.raises(Exception, match="CDC 313: to_lsn 0x"):
+            story.sql(f"select * from (select '{LOW}' as low) as e, lateral {lateral} where id = 1")
+
+
 def test_a_function_in_a_table_model_shows_no_java_stack(story: Capture) -> None:
     story.project.write(
         "models/bad.sql",
