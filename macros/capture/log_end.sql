@@ -4,7 +4,7 @@
     {% if found.malformed %}
         {% do dbt_cdc.raise_cdc_error(
             22859, 'bad log record of ' ~ found.malformed,
-            'an LSN is 0x and 20 upper-case hexadecimal digits; ' ~ dbt_cdc._bad_record_advice()
+            'an LSN is 0x and 20 upper-case hexadecimal digits, of which one is not 0; ' ~ dbt_cdc._bad_record_advice()
         ) %}
     {% endif %}
     {% do dbt_cdc._log_line(
@@ -44,7 +44,8 @@
             lsn,
             record_time,
             operation = 'COMMIT' or (operation in ('DDL', 'TRUNCATE') and tran_id is null) as is_commit,
-            case when not coalesce(lsn rlike '{{ dbt_cdc._lsn_pattern() }}', false) then concat(
+            case when not coalesce(lsn rlike '{{ dbt_cdc._lsn_pattern() }}', false)
+                or lsn = '{{ dbt_cdc._zero_lsn() }}' then concat(
                 coalesce(concat('table ', source_schema, '.', source_name), 'no table'),
                 ', column lsn, tran_id ', coalesce(tran_id, 'NULL'),
                 ': the LSN is ', coalesce(concat('\'', lsn, '\''), 'NULL')
@@ -61,6 +62,7 @@
             or lsn > '0x{{ 'F' * 20 }}'
             {%- if scanned_lsn == dbt_cdc._zero_lsn() %}
             or length(lsn) <> 22
+            or lsn = '{{ scanned_lsn }}'
             {%- endif %}
     )
     {%- if bound %},

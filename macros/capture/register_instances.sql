@@ -7,11 +7,14 @@
     {% do dbt_cdc._read_as_partial(planned.known, window) %}
     {% do dbt_cdc._note_untold(dbt_cdc._capture_instances(), planned.known) %}
     {% if new %}
-        {% for instance in new %}{% do dbt_cdc._check_role(instance) %}{% endfor %}
+        {% for instance in new %}{% do dbt_cdc._check_role(instance, is_new=true) %}{% endfor %}
         {% do dbt_cdc._forget_earlier_lives(new, planned.known, window) %}
         {% do dbt_cdc._enter_instances(new) %}
         {% do dbt_cdc._inherit_ddl_history(new) %}
-        {% do dbt_cdc._tell_of_jobs() if not planned.known %}
+        {% if not planned.known %}
+            {% do dbt_cdc._make_jobs() %}
+            {% do dbt_cdc._tell_of_jobs() %}
+        {% endif %}
     {% endif %}
     {% do dbt_cdc._follow_schema_changes(planned.plans, window) %}
 {% endmacro %}

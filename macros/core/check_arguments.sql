@@ -22,6 +22,16 @@
 {% endmacro %}
 
 
+{#- Settings as YAML has them: one that is NULL has its default, as in SQL Server. -#}
+{% macro _without_nulls(settings) %}
+    {% set given = {} %}
+    {% for name, value in settings.items() if value is not none %}
+        {% do given.update({name: value}) %}
+    {% endfor %}
+    {% do return(given) %}
+{% endmacro %}
+
+
 {#- A switch, also where it comes as text, as each of env_var does. While dbt parses, none stops the project. -#}
 {% macro _as_boolean(name, value) %}
     {% set meanings = {'true': true, '1': true, 'false': false, '0': false} %}

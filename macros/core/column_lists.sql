@@ -31,6 +31,7 @@
         {% do return(columns) %}
     {% endif %}
     {% set names = columns | map(attribute='name') | list %}
+    {% set wanted = dbt_cdc._as_spelled(wanted, columns) %}
     {% for name in wanted if name not in names %}
         {% do dbt_cdc.raise_cdc_error(
             22930, "column '" ~ name ~ "' of captured_column_list is no column of table "

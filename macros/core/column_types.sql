@@ -72,3 +72,14 @@
     {% set name = (column_name if column_name is not none else '') | string | lower %}
     {% do return(names.index(name) + 1 if name in names else none) %}
 {% endmacro %}
+
+
+{#- Names as the columns spell them; what is none of theirs, as it is given. -#}
+{% macro _as_spelled(names, columns) %}
+    {% set spelled = [] %}
+    {% for name in names %}
+        {% set ordinal = dbt_cdc._find_ordinal(columns, name) %}
+        {% do spelled.append(columns[ordinal - 1].name if ordinal else name) %}
+    {% endfor %}
+    {% do return(spelled) %}
+{% endmacro %}

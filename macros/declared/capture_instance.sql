@@ -1,7 +1,8 @@
 {#- What a model's YAML says of its capture instance, completed and checked. `node` is the model
     (in its own body) or its entry in `graph`. -#}
 {% macro _capture_instance(node) %}
-    {% set meta = node.config.meta.get('cdc') or {} %}
+    {% set given = node.config.meta.get('cdc') or {} %}
+    {% set meta = dbt_cdc._without_nulls(given) %}
     {% for key in ['source_schema', 'source_name', 'capture_instance'] %}
         {% do dbt_cdc._check_is_text("model '" ~ node.name ~ "': config.meta.cdc." ~ key, meta.get(key)) %}
     {% endfor %}
@@ -32,7 +33,7 @@
         'lob_before_image': meta.get('lob_before_image', 'always'),
         'settings': 'meta.cdc',
     } %}
-    {% do dbt_cdc._check_capture_instance(node, instance, meta) %}
+    {% do dbt_cdc._check_capture_instance(node, instance, given) %}
     {% do return(instance) %}
 {% endmacro %}
 

@@ -4,6 +4,7 @@
 {% macro _tracked_table(node) %}
     {% set meta = node.config.meta.get('change_tracking') or {} %}
     {% do dbt_cdc._check_tracking_meta(node, meta) %}
+    {% set meta = dbt_cdc._without_nulls(meta) %}
     {% set columns = (node.columns.values() if node.columns is mapping else node.columns) | list %}
     {% set primary_key = [meta.primary_key] if meta.primary_key is string else meta.primary_key %}
     {% set table = meta.source_schema ~ '.' ~ meta.source_name %}

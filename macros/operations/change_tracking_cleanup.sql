@@ -66,11 +66,12 @@
     {%- set minutes = settings.retention_period * {1: 1, 2: 60, 3: 1440}[settings.retention_period_units] -%}
     {%- set commits -%}
         {{ dbt_cdc._state_relation('syscommittab') }} where commit_ts <= {{ state.current_version }}
-        and commit_time <= {{ dbt_cdc._end_of_today() }}
     {%- endset -%}
+    {%- set last_time = '(select ' ~ dbt_cdc._last_time_sql('commit_time') ~ ' from ' ~ commits ~ ')' -%}
     select coalesce(min(commit_ts) - 1, 0) as version
     from {{ commits }}
-        and commit_time >= (select max(commit_time) from {{ commits }}) - interval '{{ minutes }}' minute
+        and commit_time <= {{ last_time }}
+        and commit_time >= {{ last_time }} - interval '{{ minutes }}' minute
 {%- endmacro %}
 
 

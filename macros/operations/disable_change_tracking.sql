@@ -1,7 +1,7 @@
 {#- Run-operation (alter table ... disable change_tracking): drops the side table, the functions and
-    the row in change_tracking_tables. Unless `dry_run` is false it only prints what it would do.
+    the row in change_tracking_tables. A dry run only prints what it would do.
     Enabled again, the table begins anew. -#}
-{% macro disable_change_tracking(source_schema, source_name, dry_run=true) %}
+{% macro disable_change_tracking(source_schema, source_name, dry_run=false) %}
     {% if execute %}
         {% set dry_run = dbt_cdc._as_boolean('dry_run', dry_run) %}
         {% do dbt_cdc._ensure_state_tables('tracking') %}
@@ -40,7 +40,7 @@
             {% do log('delete models/' ~ name ~ '.sql and its YAML, or the next run enables it again',
                 info=true) %}
         {% endif %}
-        {% do log('nothing is changed: give dry_run: false', info=true) if dry_run %}
+        {% do log('nothing is changed: dry_run', info=true) if dry_run %}
     {% endif %}
 {% endmacro %}
 

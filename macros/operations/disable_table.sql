@@ -1,6 +1,6 @@
 {#- Run-operation (sys.sp_cdc_disable_table): removes one capture instance of a table, or 'all' of them:
-    change table, functions, metadata rows. A dry run, unless told otherwise, only says what would go. -#}
-{% macro disable_table(source_schema, source_name, capture_instance, dry_run=true) %}
+    change table, functions, metadata rows. A dry run only says what would go. -#}
+{% macro disable_table(source_schema, source_name, capture_instance, dry_run=false) %}
     {% if execute %}
         {% set dry_run = dbt_cdc._as_boolean('dry_run', dry_run) %}
         {% do dbt_cdc._check_source_given(source_schema, source_name) %}
@@ -24,7 +24,7 @@
         {% if not dry_run %}
             {% do dbt_cdc._publish_without(found, found | length == known | length) %}
         {% else %}
-            {% do log('a dry run: nothing was removed; repeat with dry_run: false', info=true) %}
+            {% do log('nothing was removed: dry_run', info=true) %}
         {% endif %}
     {% endif %}
 {% endmacro %}

@@ -23,6 +23,7 @@
             ) %}
         {% endif %}
         {% set found = dbt_cdc._source_columns(source_schema, source_name) %}
+        {% set key = dbt_cdc._as_spelled(key, found.columns) %}
         {% do dbt_cdc._check_tracked_key(table, key, found.columns) %}
         {% do dbt_cdc._check_tables_of('types', types, [table]) %}
         {% do found.update(columns=dbt_cdc._with_given_types(

@@ -20,6 +20,7 @@
         {% set source = dbt_cdc._source_columns(source_schema, source_name) %}
         {% set index_columns = dbt_cdc._split_columns(index_columns, 'index_columns')
             or (dbt_cdc._columns_of_index(source.columns, index_name) if index_name is not none else []) %}
+        {% set index_columns = dbt_cdc._as_spelled(index_columns, source.columns) %}
         {% set table = source_schema ~ '.' ~ source_name %}
         {% do dbt_cdc._check_tables_of('types', types, [table]) %}
         {% set columns = dbt_cdc._chosen_columns(meta, dbt_cdc._with_given_types(
@@ -37,7 +38,7 @@
             index_columns=index_columns,
             supports_net_changes=index_columns | length > 0 if supports_net_changes is none
                 else dbt_cdc._as_boolean('supports_net_changes', supports_net_changes),
-            capture_from=capture_from,
+            capture_from=capture_from or 'now',
             allow_partition_switch=allow_partition_switch is none
                 or dbt_cdc._as_boolean('allow_partition_switch', allow_partition_switch),
         ) %}

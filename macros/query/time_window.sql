@@ -32,8 +32,7 @@
         {% do return(instance.columns | map(attribute='name') | list) %}
     {% endif %}
     {% set listed = [] %}
-    {% set names = names.replace(', ', ',').split(',') if names is string else names %}
-    {% for name in names %}
+    {% for name in dbt_cdc._split_columns(names, 'column_list' if number == 22918 else 'update_flag_list') %}
         {% set ordinal = dbt_cdc._captured_ordinal(instance, name, number) %}
         {% do listed.append(instance.columns[ordinal - 1].name) %}
     {% endfor %}

@@ -1,16 +1,17 @@
 {#- Not the clock counts but the last commit time: where capture stalls, nothing more goes. A commit of a day that is
-    still to come, as of a source whose clock was wrong, does not count. -#}
+    still to come, as of a source whose clock was wrong, does not count where others have been. -#}
 {% macro _retention_mark_sql(state, retention) -%}
     {%- set published = dbt_cdc._state_relation('lsn_time_mapping') ~ " where start_lsn <= '" ~ state.high_end ~ "'" -%}
-    {%- set past = published ~ ' and tran_end_time <= ' ~ dbt_cdc._end_of_today() -%}
+    {%- set last_time = '(select ' ~ dbt_cdc._last_time_sql('tran_end_time') ~ ' from ' ~ published ~ ')' -%}
     select
         min(start_lsn) as lsn,
         (
             select cast(max(tran_end_time) as string) from {{ published }}
-            and tran_end_time > {{ dbt_cdc._end_of_today() }}
+            and tran_end_time > {{ last_time }}
         ) as time_to_come
-    from {{ past }}
-        and tran_end_time >= (select max(tran_end_time) from {{ past }}) - interval '{{ retention }}' minute
+    from {{ published }}
+        and tran_end_time <= {{ last_time }}
+        and tran_end_time >= {{ last_time }} - interval '{{ retention }}' minute
 {%- endmacro %}
 
 

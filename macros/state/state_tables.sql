@@ -40,7 +40,8 @@ where false
 
 
 {#- Whether a state table is one that every project has, or that this one has a use for (meta.made_for): tracked
-    tables, models that consume, or an adapter. Those of jobs are made by the run-operations of jobs. -#}
+    tables, models that consume, or an adapter. Those of jobs are made with the first instance, or by the
+    run-operations of jobs. -#}
 {% macro _is_needed(node) %}
     {% set made_for = node.config.meta.get('made_for') %}
     {% do return(

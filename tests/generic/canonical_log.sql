@@ -17,6 +17,8 @@ from (
             case
                 when not coalesce(lsn rlike '{{ dbt_cdc._lsn_pattern() }}', false)
                     then 'the LSN is not 0x and 20 upper-case hexadecimal digits'
+                when lsn = '{{ dbt_cdc._zero_lsn() }}'
+                    then 'the LSN is zero, behind which a log begins'
             end,
             case when copies > 1 then concat(copies, ' records have this LSN') end,
             case

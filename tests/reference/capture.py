@@ -200,9 +200,12 @@ def lsn_time_mapping(
 
 def _lsn(record: LogRecord) -> int:
     try:
-        return lsn_to_int(record.lsn)
+        number = lsn_to_int(record.lsn)
     except ValueError as error:
         raise BadRecord(record.table, "lsn", record.lsn, str(error)) from error
+    if not number:
+        raise BadRecord(record.table, "lsn", record.lsn, "a log begins behind zero")
+    return number
 
 
 def _image(record: LogRecord, which: str) -> dict[str, Any] | None:

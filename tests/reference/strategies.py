@@ -386,7 +386,8 @@ def spoil(log: HostileLog, seed: int) -> tuple[HostileLog, Injected] | None:
         column, data_type = rng.choice(typed)
         columns = {which: f"{{{json.dumps(column)}: {wrong[data_type]}}}"}
     elif kind == "bad_lsn":
-        columns = {"lsn": rng.choice([record.lsn[:-1], record.lsn + "0", "0x" + "G" * 20])}
+        others = ["0x" + digit * 20 for digit in "G0"]
+        columns = {"lsn": rng.choice([record.lsn[:-1], record.lsn + "0", *others])}
         column = "lsn"
     else:
         columns = {"operation": "MERGE"}

@@ -127,6 +127,14 @@ def test_a_switch_may_come_as_text(shop: Shop) -> None:
     assert "commit_time" not in found[4]
 
 
+def test_lists_of_columns(shop: Shop) -> None:
+    """A text is read as SQL Server's procedures do."""
+    instance = {"name": "x", "columns": [{"name": "id"}, {"name": "a, b"}, {"name": "Name"}]}
+    lists = {"id ,  name": ["id", "Name"], '"Name",\n[a, b]': ["Name", "a, b"], "": []}
+    calls = [("_listed_columns", instance, given, 22918) for given in (*lists, ["ID"], None)]
+    assert shop.values(*calls) == [*lists.values(), ["id"], ["id", "a, b", "Name"]]
+
+
 def test_an_lsn_without_quotes(shop: Shop) -> None:
     """YAML reads it as a number."""
     number = int(LOW, 16)

@@ -145,6 +145,22 @@ def test_the_examples_of_the_settings(make_project: Callable[..., Project]) -> N
     assert any("shop_orders_ct (" in statement for statement in sent)
 
 
+def test_a_setting_that_is_null_has_its_default(shop: Shop) -> None:
+    """As in SQL Server: supports_net_changes NULL is 1 where there is a key."""
+    cdc: dict[str, Any] = {"source_schema": "dbo", "source_name": "sent", "index_columns": ["id"]}
+    defaults = {
+        "supports_net_changes": True, "allow_partition_switch": True, "capture_from": "now",
+        "before_image": "complete", "lob_before_image": "always", "role_name": None,
+    }  # fmt: skip
+    node = {
+        "name": "dbo_sent_ct",
+        "columns": [{"name": "id", "data_type": "int"}],
+        "config": {"meta": {"cdc": {**cdc, **dict.fromkeys(defaults)}}},
+    }
+    (instance,) = shop.values(("_capture_instance", node))
+    assert {name: instance[name] for name in defaults} == defaults
+
+
 def test_how_a_key_is_written(shop: Shop) -> None:
     """JSON has no raw sign below a blank in a text, and writers escape more than they have to."""
     name = 'a\t\n\r\b\f\x01="\\/é'

@@ -95,8 +95,8 @@ REFUSALS: list[tuple[dict[str, Any], str]] = [
     ({"source_name": "ITEMS"}, "CDC 4996"),
     ({"primary_key": []}, "CDC 4997: change tracking of table dbo.notes needs a primary key"),
     ({"primary_key": None}, "CDC 4997: change tracking of table dbo.notes needs a primary key"),
-    ({"primary_key": "ID"},
-     "CDC 4997: the primary key column 'ID' is not in table dbo.notes: it has id, text, price"),
+    ({"primary_key": "key"},
+     "CDC 4997: the primary key column 'key' is not in table dbo.notes: it has id, text, price"),
     ({"primary_key": '"id'}, "CDC 22965"),
     ({"primary_key": [True]}, "CDC 22963: primary_key is True, which YAML does not take for a te"),
     ({"source_name": "none"}, "CDC 22931: the log has no record of table dbo.none"),
@@ -120,7 +120,7 @@ def test_a_column_of_types_without_quotes(shop: Shop) -> None:
 
 def test_the_files_of_a_tracked_table(shop: Shop) -> None:
     """Of images, and of a DDL record; a key that is a text."""
-    shown = shop.operation("enable_change_tracking", **GIVEN).printed
+    shown = shop.operation("enable_change_tracking", **{**GIVEN, "primary_key": "ID"}).printed
     assert shown.splitlines() == [
         "-- models/change_tracking_dbo_notes.sql",
         "{{ dbt_cdc.change_tracking_table() }}",

@@ -280,12 +280,10 @@ def test_beside_captured_tables_and_late(make_project: Callable[..., Project]) -
     assert begin[0] == current - 1
     assert [r.id for r in tracking.asked(LATE, None)] == [6]
     assert "drop table if exists" in tracking.operation(
-        "disable_change_tracking", source_schema="dbo", source_name="late"
+        "disable_change_tracking", source_schema="dbo", source_name="late", dry_run=True
     )
     assert len(tracking.asked(LATE, None)) == 1
-    tracking.operation(
-        "disable_change_tracking", source_schema="dbo", source_name="late", dry_run=False
-    )
+    tracking.operation("disable_change_tracking", source_schema="dbo", source_name="late")
     assert "change_tracking_dbo_late" not in {
         r.tableName for r in tracking.sql("show tables in {schema}")
     }

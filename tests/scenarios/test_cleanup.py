@@ -311,6 +311,18 @@ def test_a_commit_whose_time_is_still_to_come(story: tuple[Capture, Writer]) -> 
 
 
 @pytest.mark.more
+def test_a_log_whose_times_are_all_still_to_come(make_project: Callable[..., Project]) -> None:
+    capture, writer = made(make_project), Writer()
+    start = datetime(2999, 1, 1, tzinfo=UTC)
+    capture.land(writer.commits([start + timedelta(hours=n) for n in range(3)]))
+    capture.run()
+    before = low_ends(capture)
+    operation(capture, "change_job", job_type="cleanup", retention=60)
+    operation(capture, "cleanup")
+    assert set(low_ends(capture).values()) == {int_to_lsn(6)} != set(before.values())
+
+
+@pytest.mark.more
 def test_log_truncation_point(shared: tuple[Capture, Writer]) -> None:
     capture, writer = shared
     time = START + timedelta(days=1)

@@ -263,10 +263,10 @@ def story(make_project: Callable[..., Project]) -> Story:
 
     # the way out: the oldest is disabled, a third instance takes over from the second
     seen["disable_dry"] = operation(target, "disable_table", source_schema="dbo",
-        source_name="orders", capture_instance="dbo_orders").output  # fmt: skip
+        source_name="orders", capture_instance="dbo_orders", dry_run=True).output  # fmt: skip
     seen["after_dry"] = target.sql("select count(*) from {schema}.dbo_orders_ct")[0][0]
     seen["disable"] = operation(target, "disable_table", source_schema="dbo", source_name="ORDERS",
-        capture_instance="DBO_orders", dry_run=False).output  # fmt: skip
+        capture_instance="DBO_orders").output  # fmt: skip
     (target.project.folder / "models/dbo_orders_ct.sql").unlink()
     target.project.write("models/instances.yml", instance_yaml([NOTES]))
     arguments = {

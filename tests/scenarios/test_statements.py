@@ -94,8 +94,12 @@ def counted(make_project: Callable[..., Project]) -> Counted:
 def test_a_first_run(counted: Counted) -> None:
     counted.land()
     assert counted.count("--threads", "4") < 60
-    assert not made(counted.capture) & {*OF_TRACKING, *OF_JOBS, "waiting_transactions"}
-    assert "consumer_bookmarks" in made(counted.capture)
+    assert not made(counted.capture) & {*OF_TRACKING, "job_requests", "waiting_transactions"}
+    assert made(counted.capture) >= {"consumer_bookmarks", "cdc_jobs"}
+    jobs = counted.capture.sql(
+        "select job_type, retention from {schema}.cdc_jobs order by job_type"
+    )
+    assert [tuple(job) for job in jobs] == [("capture", 0), ("cleanup", 4320)]
 
 
 @pytest.mark.parametrize("threads", ["1", pytest.param("4", marks=pytest.mark.more)])

@@ -1,0 +1,48 @@
+{#- Whether a consumer's table still has what its bookmarks tell. -#}
+
+{#- A RESTORE or CLONE may have taken back what the bookmarks tell of. `commits`: the table's history, the newest
+    first; without, it is asked where others than the consumer have committed since. -#}
+{% macro _check_not_taken_back(consumer, commits=none) %}
+    {% set marks = consumer.bookmarks.values() | selectattr('last_lsn')
+        | rejectattr('target_version', 'none') | list %}
+    {% if commits is none %}
+        {% set last = dbt_cdc._last_commit(consumer) %}
+        {% set since = marks | map(attribute='target_version') | min if marks else last.version %}
+        {% set commits = dbt_cdc._last_commits(this.quote(identifier=true), last.version - since)
+            if last.version > since + 1 else [last] %}
+    {% endif %}
+    {% for bookmark in marks if dbt_cdc._is_building() and not consumer.starts_over %}
+        {% set written = dbt_cdc._written_version(consumer, bookmark, commits) %}
+        {% for commit in dbt_cdc._commits_in_effect(commits) if commit.operation in ['RESTORE', 'CLONE']
+            and dbt_cdc._restored_version(commit) < written < commit.version %}
+            {% do dbt_cdc._raise_taken_back(consumer, bookmark, written, commit, commits) %}
+        {% endfor %}
+    {% endfor %}
+{% endmacro %}
+
+
+{#- The version that has what the bookmark's last_lsn tells: the consumer's first write behind target_version; that
+    itself where the last window left no write, or is open. -#}
+{% macro _written_version(consumer, bookmark, commits) %}
+    {% for commit in commits | reverse if bookmark.open_lsn is none and commit.version > bookmark.target_version
+        and dbt_cdc._is_write_of(consumer, bookmark, commit) %}
+        {% do return(commit.version) %}
+    {% endfor %}
+    {% do return(bookmark.target_version) %}
+{% endmacro %}
+
+
+{% macro _raise_taken_back(consumer, bookmark, written, commit, commits) %}
+    {% set set_version = 'update ' ~ dbt_cdc._state_relation('consumer_bookmarks') ~ ' set target_version = '
+        ~ commits[0].version %}
+    {% set of_bookmark = ' where consumer = ' ~ dbt_cdc._literal(consumer.name) ~ ' and capture_instance = '
+        ~ dbt_cdc._literal(bookmark.capture_instance) %}
+    {% do dbt_cdc.raise_cdc_error(
+        2714, commit.operation ~ ' made version ' ~ commit.version ~ ' of ' ~ this ~ ', and what ' ~ consumer.name
+        ~ ' had consumed of ' ~ bookmark.capture_instance ~ ' up to ' ~ bookmark.last_lsn ~ ' by version ' ~ written
+        ~ ' is not in it any more',
+        dbt_cdc._rebuild_command(consumer.name) ~ ' builds it anew; restore table ' ~ this ~ ' to version as of '
+        ~ written ~ ' brings it back; where the rows are as they should be, ' ~ set_version ~ of_bookmark
+        ~ ', with last_lsn = the LSN that they reach where later changes are to come again'
+    ) %}
+{% endmacro %}
