@@ -11,7 +11,7 @@
             'land the whole snapshot before what follows it; to have them, write the log anew (dbt run --full-refresh '
             ~ '--select ' ~ batch.log.identifier ~ '), which change tables take in as late commits '
             ~ '(' ~ dbt_cdc._page('monitoring.md')
-            ~ '); to go on without them, give vars: {cdc_give_up_transactions: ["snapshot"]}'
+            ~ '); to go on without them, give ' ~ dbt_cdc._give_up(['snapshot'])
         ) %}
     {% endif %}
 {% endmacro %}

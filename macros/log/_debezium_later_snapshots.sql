@@ -23,8 +23,8 @@
                 ~ 'log: ' ~ tables | join(', '),
                 'changes were missed, and nothing of this batch is in the log; to take the differences in as one '
                 ~ 'transaction, give vars: {cdc_later_snapshots: take}; to begin these tables anew, as after a TRUNCATE, '
-                ~ 'vars: {cdc_later_snapshots: anew}; to go on without the snapshot, vars: {cdc_give_up_transactions: ["'
-                ~ found[0].name ~ '"]}'
+                ~ 'vars: {cdc_later_snapshots: anew}; to go on without the snapshot, '
+                ~ dbt_cdc._give_up([found[0].name])
             ) %}
         {% endif %}
     {% endif %}
@@ -41,8 +41,8 @@
             ~ 'was cut: it begins at ' ~ batch.cut_lsn ~ ', and no longer reaches back to the beginning of '
             ~ found | map(attribute='name') | unique | join(', '),
             'nothing of this batch is in the log; to begin all tables of the snapshot anew, as after a TRUNCATE, give '
-            ~ 'vars: {cdc_later_snapshots: anew}; to go on without the snapshot, vars: {cdc_give_up_transactions: ["'
-            ~ found[0].snapshot_name ~ '"]}'
+            ~ 'vars: {cdc_later_snapshots: anew}; to go on without the snapshot, '
+            ~ dbt_cdc._give_up([found[0].snapshot_name])
         ) %}
     {% endif %}
 {% endmacro %}

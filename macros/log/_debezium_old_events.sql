@@ -9,8 +9,8 @@
         if late + other and not dbt_cdc._debezium_reads_sqlserver(batch) %}
     {% set go_on = (
         '; the log was cut and begins at ' ~ cut_lsn ~ ': what is named may be in the part that was removed'
-        if cut_lsn else '') ~ '; to go on without what is named, give vars: {cdc_give_up_transactions: '
-        ~ tojson((late or other)[:5] | map(attribute='tran_id') | list) ~ '}' %}
+        if cut_lsn else '') ~ '; to go on without what is named, give '
+        ~ dbt_cdc._give_up((late or other)[:5] | map(attribute='tran_id') | list) %}
     {% set anew = 'where they landed late, write the log anew (dbt run --full-refresh --select ' ~ batch.log.identifier
         ~ ') and take them in as late commits (' ~ dbt_cdc._page('monitoring.md') ~ ')' %}
     {% if late %}

@@ -77,8 +77,8 @@ from named
             ~ 'failover), and before it transaction' ~ dbt_cdc._debezium_named(names) ~ ': the log was cut, begins at '
             ~ cut_lsn ~ ', and no longer tells whether it had these',
             'nothing of this batch is in the log; where it had them, as lsn_time_mapping may tell, give all of them '
-            ~ 'up: vars: {cdc_give_up_transactions: ' ~ tojson(dbt_cdc._given_up() + before + known) ~ '}; else put '
-            ~ 'back what was removed of the log (restore table ' ~ batch.log ~ ' to version as of ...), and run again'
+            ~ 'up: ' ~ dbt_cdc._give_up(before + known) ~ '; else put back what was removed of the log (restore table '
+            ~ batch.log ~ ' to version as of ...), and run again'
         ) %}
     {% endif %}
 {% endmacro %}

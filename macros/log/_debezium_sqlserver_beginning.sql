@@ -10,8 +10,8 @@
         ~ ('; it has a row of ' ~ found.table_name ~ ' and key ' ~ found.key ~ ' as of ' ~ found.last_lsn
             if found.last_lsn else ', as their LSNs are at or below its own'),
         'nothing of this batch is in the log; if the snapshot was read with snapshot.isolation.mode=snapshot, it holds '
-        ~ 'them whole: go on without them, vars: {cdc_give_up_transactions: [' ~ seen[:200] | join(', ') ~ ']}; '
-        ~ 'else take a new snapshot in this mode, and begin the log with it'
+        ~ 'them whole: go on without them, ' ~ dbt_cdc._give_up(seen[:200]) ~ '; else take a new snapshot in this '
+        ~ 'mode, and begin the log with it'
     ) if seen %}
 {% endmacro %}
 

@@ -1,8 +1,20 @@
-{#- The transactions that the project goes on without. -#}
+{#- The transactions that the project goes on without, as text. -#}
 {% macro _given_up() %}
     {% set given = var('cdc_give_up_transactions', none) or [] %}
     {% do dbt_cdc._check_is_list('cdc_give_up_transactions', given, '"' ~ given ~ '"') %}
-    {% do return(given) %}
+    {% set names = [] %}
+    {% for name in given %}
+        {#- without quotes, YAML reads a SQL Server LSN as a number: below are xids, above change_seqs of DMS -#}
+        {% do names.append(dbt_cdc._lsn_text(name) if name is integer and 2 ** 48 <= name < 2 ** 80
+            else name | string) %}
+    {% endfor %}
+    {% do return(names) %}
+{% endmacro %}
+
+
+{#- What an error says of more transactions to go on without: the variable takes the place of the one that is given. -#}
+{% macro _give_up(names) %}
+    {% do return('vars: {cdc_give_up_transactions: ' ~ tojson(dbt_cdc._given_up() + names) ~ '}') %}
 {% endmacro %}
 
 

@@ -34,8 +34,8 @@
         {% endif %}
         {% for row in found[:1] if row.reason != dbt_cdc._no_later_one() %}
             {% do dbt_cdc._log_line(
-                dbt_cdc._waiting_text(row) ~ '. Where the rest never comes, the next run gives it up with vars: '
-                ~ '{cdc_give_up_transactions: ["' ~ row.tran_id ~ '"]}: none of its changes is captured') %}
+                dbt_cdc._waiting_text(row) ~ '. Where the rest never comes, the next run gives it up with '
+                ~ dbt_cdc._give_up([row.tran_id]) ~ ': none of its changes is captured') %}
             {% do dbt_cdc._invocation_cache().update(waiting_for=dbt_cdc._waiting_text(row)) %}
         {% endfor %}
     {% endif %}

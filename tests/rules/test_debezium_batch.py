@@ -41,6 +41,7 @@ def said(
     *options: str,
     end_position: int = 9,
     connector: str = "postgresql",
+    told: dict[str, Any] | None = None,
     **answers: Any,
 ) -> str:
     """What a run of the log says; its own statement nobody answers."""
@@ -50,7 +51,7 @@ def said(
         "old_xids": "[]", "last_snapshot_wal": 70000, "landed_since": 0, "landed_below": 4,
         "low_position": 1, "has_removed": False,
         "copies_below": 0, "read_position": 4, "end_position": end_position,
-        "first_time": "2026-11-01 00:00:00",
+        "first_time": "2026-11-01 00:00:00", **(told or {}),
     }  # fmt: skip
     answer = {**ANSWERS, "as has_snapshot_rows": [news], **answers}
     model = MODEL.replace("'landed')", f"'landed'), connector='{connector}'")
@@ -79,6 +80,38 @@ def test_what_is_given_up_is_a_list(shop: Shop) -> None:
         "CDC 22963: var cdc_give_up_transactions is '571:53195832': give a list: vars: "
         '{cdc_give_up_transactions: ["571:53195832"]}'
     ) in said(shop, True, "--vars", given_up)
+
+
+def test_lsns_that_are_given_up_without_quotes(shop: Shop) -> None:
+    """YAML reads them as numbers; xids and change_seqs of DMS are numbers, too."""
+    lsns = ["0x00000027000003E80001", "0x0001002700002FE80001"]
+    seq = "20260701120000000000000000000000001"
+    given_up = f"{{cdc_give_up_transactions: [{', '.join(lsns)}, 864, {seq}, '8:1']}}"
+    calls = json.dumps({"calls": [["_given_up"], ["_give_up", ["s"]]]})
+    result = shop.dbt("run-operation", "ask", "--args", calls, "--vars", given_up)
+    names = [*lsns, "864", seq, "8:1"]
+    found = [json.loads(line) for line in result.printed.splitlines()]
+    assert found == [names, f"vars: {{cdc_give_up_transactions: {json.dumps([*names, 's'])}}}"]
+
+
+def test_transactions_to_give_up_beside_those_that_are(shop: Shop) -> None:
+    """The variable takes the place of the one before; without quotes an LSN would be a number."""
+    given_up = json.dumps({"cdc_give_up_transactions": ["0x00000027000003E80001"]})
+    more = ["0x00000027000004E80001", "0x00000027000005E80001"]
+    found = said(
+        shop, False, "--vars", given_up, connector="sqlserver",
+        told={"last_lsn": "0x00000000010000000000"},
+        **{"last_seen as": [{
+            "transactions": json.dumps(more), "last_lsn": None, "key": None, "table_name": None,
+        }]},
+    )  # fmt: skip
+    names = json.dumps(["0x00000027000003E80001", *more])
+    assert f"go on without them, vars: {{cdc_give_up_transactions: {names}}}; else take" in found
+    found = said(
+        shop, False, "--vars", given_up, connector="sqlserver", told={"has_old_ends": True},
+        **{"as is_late": [{"tran_id": name, "is_late": True, "tables": "dbo.t"} for name in more]},
+    )  # fmt: skip
+    assert f"without what is named, give vars: {{cdc_give_up_transactions: {names}}}" in found
 
 
 def test_rows_that_are_given_up_are_not_asked_for(shop: Shop) -> None:
