@@ -126,10 +126,11 @@ named_struct(
 {%- endmacro %}
 
 
-{#- The value before: of an update that does not change it, that of its second row. -#}
+{#- The value before: of an update that does not change it, that of its second row. Where it is none of a (max) column,
+    the two are the same. -#}
 {% macro _exported_before(column, ordinal) -%}
 {%- set name = dbt_cdc._column(column.name) -%}
-{%- if dbt_cdc._exported_is_large(column) -%}
+{%- if dbt_cdc._type_family(column.dtype) in ['string', 'text', 'binary'] -%}
 coalesce(before.{{ name }}, if(array_contains(operations, 3) and {{ dbt_cdc._exported_bit(ordinal) }} = 0, {# -#}
 after.{{ name }}, null))
 {%- else -%}
@@ -138,9 +139,12 @@ before.{{ name }}
 {%- endmacro %}
 
 
-{#- Of what may be a (max), text or image column nothing tells that it is none. -#}
+{#- Of what may be a (max), text or image column nothing tells that it is none. JDBC gives these the greatest length;
+    that of the others is 8000 at most. -#}
 {% macro _exported_is_large(column) %}
-    {% do return(dbt_cdc._type_family(column.dtype) in ['string', 'binary']) %}
+    {% set length = modules.re.search('[0-9]+', column.dtype) %}
+    {% do return(dbt_cdc._type_family(column.dtype) in ['string', 'text', 'binary']
+        and not (length and length.group() | int <= 8000)) %}
 {% endmacro %}
 
 

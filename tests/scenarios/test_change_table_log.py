@@ -170,9 +170,9 @@ def notes(make_project: Callable[..., Project]) -> Exported:
     return notes
 
 
-def begin(notes: Exported) -> None:
+def begin(notes: Exported, columns: str = CT) -> None:
     notes.project.clear()
-    notes.sql(f"create or replace table {{schema}}_cdc.dbo_notes_CT ({CT}) using delta")
+    notes.sql(f"create or replace table {{schema}}_cdc.dbo_notes_CT ({columns}) using delta")
     notes.sql(f"create or replace table {{schema}}_cdc.lsn_time_mapping ({TIMES}) using delta")
     notes.sql(
         "create or replace table {schema}_cdc.change_tables using delta as "
@@ -238,9 +238,11 @@ def test_changes_below_commits_that_were_captured(notes: Exported) -> None:
 
 
 @pytest.mark.more
-def test_a_large_value_that_did_not_change(notes: Exported) -> None:
-    """SQL Server leaves it out of the row before the update; the mask tells that it is the same."""
-    begin(notes)
+@pytest.mark.parametrize("data_type", ["string", "varchar(2147483647)", "varchar(8000)"])
+def test_a_large_value_that_did_not_change(notes: Exported, data_type: str) -> None:
+    """SQL Server leaves it out of the row before the update; the mask tells that it is the same.
+    Spark's JDBC lands varchar(max) as a varchar, Fabric as a short one."""
+    begin(notes, CT.replace("`größe` string", f"`größe` {data_type}"))
     change(notes, 50, 40, 2, 1, "large")
     change(notes, 60, 55, 3, 1, None, "04")
     change(notes, 60, 55, 4, 1, "large", "04", n=1)
@@ -438,10 +440,11 @@ def test_a_time_that_is_none(notes: Exported) -> None:
 
 
 @pytest.mark.more
-def test_a_value_that_the_first_row_of_an_update_never_has(notes: Exported) -> None:
+@pytest.mark.parametrize("data_type", ["string", "varchar(1073741823)"])
+def test_a_value_that_the_first_row_of_an_update_never_has(notes: Exported, data_type: str) -> None:
     """SQL Server leaves text, ntext and image out of it: what was cleared is an error, not a change
     of nothing."""
-    begin(notes)
+    begin(notes, CT.replace("`größe` string", f"`größe` {data_type}"))
     change(notes, 50, 40, 2, 1, "a")
     change(notes, 60, 55, 3, 1, None, "02")
     change(notes, 60, 55, 4, 1, None, "02")
