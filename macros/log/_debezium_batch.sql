@@ -71,7 +71,7 @@
 {#- Where the log's own snapshot is; a log of an older version tells only the first commit behind it. And whether the
     log was cut. -#}
 {% macro _debezium_find_snapshot(batch) %}
-    {% set lsn = dbt_cdc._debezium_lsn(dbt_cdc._debezium_snapshot_commit()) %}
+    {% set lsn = dbt_cdc._debezium_snapshot_lsn() %}
     {% set found = dbt_cdc._fetch(
         "select max(case when operation = 'INSERT' and lsn < '" ~ lsn ~ "' then source_lsn end) as snapshot_wal, "
         ~ "min(case when operation = 'COMMIT' and lsn > '" ~ lsn ~ "' then lsn end) as first_lsn, "

@@ -20,7 +20,7 @@
 {#- A row that lands again has its image in the log, and without a key its position, too. A row of a later snapshot that
     is in the log has landed with it, or with the same text before. -#}
 {% macro _debezium_late_rows(events, batch) -%}
-{%- set snapshot_lsn = dbt_cdc._debezium_lsn(dbt_cdc._debezium_snapshot_commit()) -%}
+{%- set snapshot_lsn = dbt_cdc._debezium_snapshot_lsn() -%}
 with {{ dbt_cdc._debezium_envelopes(events, batch, {}) }},
 
 -- a row without a key that tells microseconds comes again with the same text

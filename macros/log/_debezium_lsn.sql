@@ -25,6 +25,11 @@ concat('0x', lpad(hex({{ high }}), 14, '0'), {{ 'lpad(hex(' ~ low ~ "), 6, '0')"
 {% endmacro %}
 
 
+{% macro _debezium_snapshot_lsn() %}
+    {% do return(dbt_cdc._debezium_lsn(dbt_cdc._debezium_snapshot_commit())) %}
+{% endmacro %}
+
+
 {#- The place of an END: behind all events of its transaction. -#}
 {% macro _debezium_last_slot() %}
     {% do return(2 ** 63 - 1) %}

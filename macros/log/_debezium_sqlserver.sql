@@ -86,7 +86,7 @@ changes as (
     its END and as many numbers as it counts have landed, else when an event of a later commit has. What a connector
     that restarted sends again has a number of its own, what lands again has not. -#}
 {% macro _debezium_sqlserver_transactions(batch) -%}
-{%- set snapshot_lsn = dbt_cdc._debezium_lsn(dbt_cdc._debezium_snapshot_commit()) -%}
+{%- set snapshot_lsn = dbt_cdc._debezium_snapshot_lsn() -%}
 transactions as (
     select
         xid,

@@ -1,14 +1,15 @@
 {#- Whether the log begins with a snapshot that holds what was streamed as well. Its LSN is that of SQL Server's capture
     job, seconds behind the tables that the connector reads (https://github.com/apache/flink-cdc/issues/2853). -#}
 {% macro _debezium_sqlserver_check_beginning(events, batch, before_images) %}
-    {% set found = dbt_cdc._fetch(dbt_cdc._debezium_sqlserver_seen(
-        events, dict(batch, position=none, last_lsn=none, goes_on=false), before_images))[0] %}
+    {% set found = dbt_cdc._fetch(dbt_cdc._debezium_sqlserver_seen(events, batch, before_images))[0] %}
     {% set seen = fromjson(found.transactions or '[]') %}
     {% do dbt_cdc.raise_cdc_error(
         22859, 'the snapshot that the log begins with holds transactions that were streamed, too: '
         ~ seen[:20] | join(', ') ~ (' and ' ~ (seen | length - 20) ~ ' more' if seen | length > 20)
         ~ ('; it has a row of ' ~ found.table_name ~ ' and key ' ~ found.key ~ ' as of ' ~ found.last_lsn
-            if found.last_lsn else ', as their LSNs are at or below its own'),
+            if found.last_lsn else ', as their LSNs are at or below its own')
+        ~ ('; those up to ' ~ batch.last_lsn ~ ' are captured'
+            if batch.get('last_lsn', dbt_cdc._debezium_snapshot_lsn()) != dbt_cdc._debezium_snapshot_lsn()),
         'nothing of this batch is in the log; if the snapshot was read with snapshot.isolation.mode=snapshot, it holds '
         ~ 'them whole: go on without them, ' ~ dbt_cdc._give_up(seen[:200]) ~ '; else take a new snapshot in this '
         ~ 'mode, and begin the log with it'
@@ -16,12 +17,24 @@
 {% endmacro %}
 
 
-{#- Where the snapshot has seen the first commit that changes a key, no change of it fits the key's row there. The
-    snapshot is of one moment, so it has seen all commits up to the last such one. -#}
-{% macro _debezium_sqlserver_seen(events, batch, before_images) -%}
-with {{ dbt_cdc._debezium_events(events, batch, before_images) }},
+{#- Whether the log is in the first hour behind its snapshot: until then the landed events are read from the beginning
+    on, as what is streamed late may have been seen, too. -#}
+{% macro _debezium_sqlserver_begins(batch) %}
+    {% set commit = ' from ' ~ batch.log ~ " where operation = 'COMMIT' and lsn = '" %}
+    {% do return(batch.position is none or (batch.get('last_lsn') and dbt_cdc._fetch(
+        'select 1' ~ commit ~ dbt_cdc._debezium_snapshot_lsn() ~ "' and record_time > (select max(record_time)" ~ commit
+        ~ batch.last_lsn ~ "') - interval '1' hour") != [])) %}
+{% endmacro %}
 
-{{ dbt_cdc._debezium_sqlserver_transactions(batch) }},
+
+{#- Where the snapshot has seen the first commit that changes a key, no change of it fits the key's row there. The
+    snapshot is of one moment, so it has seen all commits up to the last such one. Those of the log are no news. -#}
+{% macro _debezium_sqlserver_seen(events, batch, before_images) -%}
+{%- set from_the_beginning = dict(batch, position=none, goes_on=false,
+    last_lsn=dbt_cdc._debezium_snapshot_lsn() if batch.get('last_lsn') else none) -%}
+with {{ dbt_cdc._debezium_events(events, from_the_beginning, before_images) }},
+
+{{ dbt_cdc._debezium_sqlserver_transactions(from_the_beginning) }},
 
 streamed as (
     select
@@ -94,5 +107,7 @@ select
     to_json(array_sort(collect_set(commit_lsn))) as transactions
 from streamed
 cross join last_seen
-where commit_lsn <= greatest(seen.commit_lsn, (select max(snapshot_lsn) from snapshot_rows))
+where
+    commit_lsn <= greatest(seen.commit_lsn, (select max(snapshot_lsn) from snapshot_rows))
+    and commit_lsn > '{{ dbt_cdc._debezium_last_lsn(batch) }}'
 {%- endmacro %}

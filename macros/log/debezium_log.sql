@@ -21,8 +21,7 @@
         {%- do dbt_cdc._debezium_check_late_rows(events, batch) -%}
     {%- endif -%}
     {%- do dbt_cdc._debezium_sqlserver_check_beginning(events, batch, before_images or {})
-        if is_sqlserver and dbt_cdc._is_building() and (batch.position is none
-            or batch.get('last_lsn') == dbt_cdc._debezium_lsn(dbt_cdc._debezium_snapshot_commit())) -%}
+        if is_sqlserver and dbt_cdc._is_building() and dbt_cdc._debezium_sqlserver_begins(batch) -%}
     {%- do dbt_cdc._debezium_check_later_snapshots(events, batch, before_images or {}) if batch.has_later_rows -%}
     {%- do dbt_cdc._debezium_check_deletes(events, batch, before_images or {})
         if dbt_cdc._is_building() and (batch.position is none or batch.last_position > batch.position) -%}

@@ -20,7 +20,7 @@
 with batch as (
     select
         coalesce(sum(events), 0) + count_if(
-            operation = 'INSERT' and lsn < '{{ dbt_cdc._debezium_lsn(dbt_cdc._debezium_snapshot_commit()) }}'
+            operation = 'INSERT' and lsn < '{{ dbt_cdc._debezium_snapshot_lsn() }}'
         ) as logged_events,
         max_by(balance, lsn) as balance
     from {{ adapter_log.log }}

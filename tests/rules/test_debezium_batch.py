@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 import pytest
+from database import Rows
 from shop import Shop
 
 MODEL = """{{ config(materialized='incremental', file_format='delta') }}
@@ -33,6 +34,16 @@ ANSWERS = {
     LATE: [{"source_schema": "public", "source_name": "t", "late_rows": 2}],
     r"^describe": COLUMNS,
 }
+
+
+IS_EARLY = "record_time > .* - interval '1' hour"
+
+
+def seen(transactions: list[str]) -> Rows:
+    """That the snapshot holds these."""
+    return [{
+        "transactions": json.dumps(transactions), "last_lsn": None, "key": None, "table_name": None,
+    }]  # fmt: skip
 
 
 def said(
@@ -100,10 +111,7 @@ def test_transactions_to_give_up_beside_those_that_are(shop: Shop) -> None:
     more = ["0x00000027000004E80001", "0x00000027000005E80001"]
     found = said(
         shop, False, "--vars", given_up, connector="sqlserver",
-        told={"last_lsn": "0x00000000010000000000"},
-        **{"last_seen as": [{
-            "transactions": json.dumps(more), "last_lsn": None, "key": None, "table_name": None,
-        }]},
+        **{IS_EARLY: [{"there": 1}], "last_seen as": seen(more)},
     )  # fmt: skip
     names = json.dumps(["0x00000027000003E80001", *more])
     assert f"go on without them, vars: {{cdc_give_up_transactions: {names}}}; else take" in found
@@ -112,6 +120,31 @@ def test_transactions_to_give_up_beside_those_that_are(shop: Shop) -> None:
         **{"as is_late": [{"tran_id": name, "is_late": True, "tables": "dbo.t"} for name in more]},
     )  # fmt: skip
     assert f"without what is named, give vars: {{cdc_give_up_transactions: {names}}}" in found
+
+
+@pytest.mark.parametrize("is_early", [True, False])
+def test_what_the_snapshot_holds_is_looked_for_in_its_first_hour(
+    shop: Shop, is_early: bool
+) -> None:
+    """Those of the log are captured, whatever the snapshot has seen."""
+    asked: list[str] = []
+
+    def last_seen(sql: str) -> Rows:
+        asked.append(sql)
+        return seen(["0x00000027000004E80001"])
+
+    found = said(
+        shop, False, connector="sqlserver",
+        **{IS_EARLY: [{"there": 1}] if is_early else [], "last_seen as": last_seen},
+    )  # fmt: skip
+    says = (
+        "0x00000027000004E80001, as their LSNs are at or below its own; those up to"
+        " 0x00000001988078000000 are captured: nothing of this batch is in the log"
+    )
+    assert (says in found) == is_early
+    assert [sql.endswith("and commit_lsn > '0x00000001988078000000'") for sql in asked] == (
+        [True] if is_early else []
+    )
 
 
 def test_rows_that_are_given_up_are_not_asked_for(shop: Shop) -> None:

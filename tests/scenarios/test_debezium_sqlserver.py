@@ -296,6 +296,13 @@ def test_rows_of_the_snapshot_among_changes(shop: Shop) -> None:
     assert shop.is_balanced()
 
 
+def seen_row(event: Event, number: int) -> Event:
+    """One more row beside one of the snapshot."""
+    value = json.loads(event.value or "")
+    value["after"], value["source"]["snapshot"] = row(number, "seen"), "true"
+    return replace(event, key=f'{{"id": {number}}}', value=json.dumps(value))
+
+
 @pytest.mark.parametrize(
     "what",
     ["insert", *(pytest.param(what, marks=pytest.mark.more) for what in ("update", "before"))],
@@ -314,13 +321,10 @@ def test_what_the_snapshot_holds_is_not_captured_again(shop: Shop, what: str) ->
     connector.stream()
     rows = connector.sent[:start]
     at = next(n for n, event in enumerate(rows) if '"first"' in (event.value or ""))
-    seen = replace(rows[at], value=(rows[at].value or "").replace('"first"', '"seen"'))
     if what == "insert":
-        new = json.loads(rows[at].value or "")
-        new["after"], new["source"]["snapshot"] = row(2, "seen"), "true"
-        rows.insert(at + 1, replace(rows[at], key='{"id": 2}', value=json.dumps(new)))
+        rows.insert(at + 1, seen_row(rows[at], 2))
     else:
-        rows[at] = seen
+        rows[at] = replace(rows[at], value=(rows[at].value or "").replace('"first"', '"seen"'))
     if what == "before":  # a snapshot behind a transaction that was streamed: LSNs tell it
         lsn = f"00000027:{first.end:08x}:0001"
         rows = [with_source(e, commit_lsn=lsn) if '"op"' in (e.value or "") else e for e in rows]
@@ -333,6 +337,33 @@ def test_what_the_snapshot_holds_is_not_captured_again(shop: Shop, what: str) ->
     assert lsns[1] not in result.output
     go_on = json.dumps({"cdc_give_up_transactions": [lsns[0]]})
     assert shop.project.dbt("run", "--select", "log", "--vars", go_on).success
+    assert shop.has(database)
+
+
+@pytest.mark.more
+def test_what_the_snapshot_holds_and_lands_later(shop: Shop) -> None:
+    """The log has a transaction that it may have held, and begins with the next one."""
+    database, connector = begin(shop, 1)
+    start = len(connector.sent)
+    first = database.commit(updates(1))
+    second = database.commit(("insert", "t", row(2, "seen")))
+    third = database.commit(("insert", "t", row(3, "not seen")))
+    connector.stream()
+    rows, streamed = connector.sent[:start], connector.sent[start:]
+    at = next(n for n, event in enumerate(rows) if '"first"' in (event.value or ""))
+    rows.insert(at + 1, seen_row(rows[at], 2))
+    assert shop.run([*rows, *streamed[:3]]).success
+    result = shop.run(streamed[3:6])
+    lsns = [f"0x00000027{done.end:08X}0001" for done in (first, second, third)]
+    assert "CDC 22859: the snapshot that the log begins with holds transactions" in result.output
+    assert f"streamed, too: {lsns[1]}; it has a row of" in result.output
+    assert f"; those up to {lsns[0]} are captured" in result.output
+    go_on = json.dumps({"cdc_give_up_transactions": [lsns[1]]})
+    assert shop.run(streamed[6:], "--vars", go_on).success
+    database.commit(updates(2, old="seen"))
+    sent = len(connector.sent)
+    connector.stream()
+    assert shop.run(connector.sent[sent:]).success  # without the variable
     assert shop.has(database)
 
 
