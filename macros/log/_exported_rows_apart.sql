@@ -16,7 +16,9 @@
         {% elif row.fate == 'late' %}
             {% do dbt_cdc.raise_cdc_error(
                 22859, 'change_table_log: ' ~ what ~ ' landed when the log had their commits, and are not in it',
-                'where they were erased from the log, erase them in the export, too; else export '
+                'where the table has come to the argument tables, or another capture instance has taken the place of '
+                ~ 'its own, name a view of the change table, with the rows whose __$start_lsn is above ' ~ last_lsn
+                ~ '; where they were erased from the log, erase them in the export, too; else export '
                 ~ 'cdc.lsn_time_mapping first and the change tables after it, write the log anew (dbt run '
                 ~ '--full-refresh --select ' ~ log.identifier ~ ') and take them in as late commits ('
                 ~ dbt_cdc._page('monitoring.md') ~ ')'

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from shop import Shop
+from database import Rows
+from reference.log import int_to_lsn
+from shop import LOW, Shop, described
 
 
 @pytest.mark.parametrize(
@@ -19,3 +21,49 @@ def test_values_that_may_be_missing_before_an_update(
     large, before = shop.values(*calls)
     assert large == is_large
     assert "= 0, after.`v`, null)" in before
+
+
+MODEL = """{{ config(materialized='incremental', file_format='delta') }}
+{{ dbt_cdc.change_table_log(
+    {'dbo.notes': source('cdc', 'dbo_notes_CT')}, source('cdc', 'lsn_time_mapping'),
+    change_tables=source('cdc', 'change_tables')
+) }}"""
+SOURCE = """sources: [{name: cdc, schema: landed, tables: [
+    {name: dbo_notes_CT}, {name: lsn_time_mapping}, {name: change_tables}]}]"""
+COLUMNS = (
+    "lsn", "transaction",
+    "__$start_lsn", "__$seqval", "__$operation", "__$update_mask", "id",
+    "start_lsn", "tran_begin_time", "tran_end_time", "tran_id", "tran_begin_lsn",
+    "capture_instance",
+)  # fmt: skip
+END = int_to_lsn(70)
+
+
+def said(shop: Shop, apart: Rows, start_lsn: str | None = LOW) -> str:
+    """What a run of the log says, where some rows of the export are apart; its own statement nobody
+    answers."""
+    answer = {
+        "^describe": described(*COLUMNS),
+        r"\) as time_zone$": [{"time_zone": "UTC"}],
+        r"^select max\(lsn\)": [{"lsn": END}],
+        "whole_commits as": apart,
+        "group by name": [{"name": "dbo_notes", "start_lsn": start_lsn}],
+        "^select 1 from .* source_schema = 'dbo'": [{"there": 1}],
+    }
+    with shop.with_models({"late_log.sql": MODEL, "cdc.yml": SOURCE}) as selection:
+        command = ["run", "--select", selection]
+        result = shop.dbt(*command, answer=answer, tables=["late_log"], may_lack=True)
+    return result.messages["late_log"].message
+
+
+def test_changes_below_the_end_of_the_log(shop: Shop) -> None:
+    """Of a table that comes to the model, or of a second capture instance: to have the log anew
+    would lose what only the first one has."""
+    late = {"fate": "late", "changes": 2, "commits": 1, "first_lsn": LOW, "tables": "dbo.notes"}
+    found = said(shop, [late])
+    assert (
+        f"2 changes of dbo.notes, the first at __$start_lsn {LOW} landed when the log had their"
+        " commits, and are not in it: where the table has come to the argument tables, or another"
+        " capture instance has taken the place of its own, name a view of the change table, with"
+        f" the rows whose __$start_lsn is above {END}; where they were erased"
+    ) in found

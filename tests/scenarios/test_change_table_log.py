@@ -333,6 +333,32 @@ def test_changes_that_land_after_their_commit_are_an_error(notes: Exported) -> N
 
 
 @pytest.mark.more
+def test_a_view_without_the_changes_below_the_end(notes: Exported) -> None:
+    """As for a second capture instance, which alone has the changes of its new column."""
+    begin(notes)
+    change(notes, 50, 45, 2, 1, "a")
+    commit(notes, 50)
+    commit(notes, 70, None, 1)
+    assert notes.run().success
+    change(notes, 70, 65, 2, 2, "the other one lacks it")
+    change(notes, 90, 85, 2, 3, "b")
+    commit(notes, 90, None, 2)
+    assert f"whose __$start_lsn is above 0x{lsn(70)}" in notes.run().output
+    table = "{schema}_cdc.dbo_notes_CT"
+    notes.sql(f"alter table {table} rename to {{schema}}_cdc.all_notes")
+    select = f"select * from {{schema}}_cdc.all_notes where `__$start_lsn` > '{lsn(70)}'"
+    notes.sql(f"create view {table} as {select}")
+    try:
+        for _ in range(2):
+            result = notes.run()
+            assert result.success, result.output
+            assert [row[0] for row in rows(notes)] == [50, 90]
+    finally:
+        notes.sql(f"drop view {table}")
+        notes.sql("drop table {schema}_cdc.all_notes")
+
+
+@pytest.mark.more
 @pytest.mark.parametrize("late", [50, 80])
 def test_commits_below_the_end_that_the_log_lacks(notes: Exported, late: int) -> None:
     """As after a late part of an export, or of a database that was restored: above the log's first
