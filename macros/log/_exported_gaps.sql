@@ -18,7 +18,8 @@
                 ~ ': changes of the table in between are not in it',
                 'where the instance has taken the place of another one, name the change table of that for a run whose '
                 ~ 'export goes beyond ' ~ row.start_lsn ~ '; where the cleanup job of SQL Server has removed them, '
-                ~ 'begin anew; where there were none, give vars: {cdc_log_gap: pass} for one run'
+                ~ 'begin anew; where there were none, or they have landed all the same, as exports append, give vars: '
+                ~ '{cdc_log_gap: pass} for one run'
             ) %}
         {% endfor %}
     {% endif %}

@@ -67,3 +67,13 @@ def test_changes_below_the_end_of_the_log(shop: Shop) -> None:
         " capture instance has taken the place of its own, name a view of the change table, with"
         f" the rows whose __$start_lsn is above {END}; where they were erased"
     ) in found
+
+
+def test_an_instance_that_begins_behind_the_log(shop: Shop) -> None:
+    """The source's cleanup job has removed what exports that append have landed before."""
+    found = said(shop, [])
+    assert f"instance dbo_notes of dbo.notes begins at {LOW}, and " in found
+    assert (
+        "where there were none, or they have landed all the same, as exports append, give vars:"
+        " {cdc_log_gap: pass} for one run"
+    ) in found
