@@ -26,7 +26,7 @@
 {% endmacro %}
 
 
-{#- [{source_table, capture_instance, start_lsn}]. -#}
+{#- [{source_table, capture_instance, start_lsn}]. An instance that was just enabled has no start_lsn yet. -#}
 {% macro _instances_that_begin_behind(tables, change_tables, last_lsn) %}
     {% set found, instances = [], {} %}
     {% if change_tables %}
@@ -47,7 +47,7 @@
             {% endif %}
             {% do found.append({
                 'source_table': table, 'capture_instance': name, 'start_lsn': instances[name | lower]
-            }) if instances[name | lower] > last_lsn %}
+            }) if (instances[name | lower] or '') > last_lsn %}
         {% endfor %}
     {% endif %}
     {% do return(found) %}

@@ -77,3 +77,8 @@ def test_an_instance_that_begins_behind_the_log(shop: Shop) -> None:
         "where there were none, or they have landed all the same, as exports append, give vars:"
         " {cdc_log_gap: pass} for one run"
     ) in found
+
+
+def test_an_instance_that_has_just_been_enabled(shop: Shop) -> None:
+    """Its start_lsn is NULL until the capture job has been there."""
+    assert "nothing answers: create or replace temporary view late_log" in said(shop, [], None)
