@@ -23,8 +23,9 @@
     {%- do dbt_cdc._debezium_sqlserver_check_beginning(events, batch, before_images or {})
         if is_sqlserver and dbt_cdc._is_building() and dbt_cdc._debezium_sqlserver_begins(batch) -%}
     {%- do dbt_cdc._debezium_check_later_snapshots(events, batch, before_images or {}) if batch.has_later_rows -%}
+    {#- SQL Server's deletes tell all columns but text, ntext and image -#}
     {%- do dbt_cdc._debezium_check_deletes(events, batch, before_images or {})
-        if dbt_cdc._is_building() and (batch.position is none or batch.last_position > batch.position) -%}
+        if not is_sqlserver and dbt_cdc._is_building() and (batch.position is none or batch.last_position > batch.position) -%}
     {%- do dbt_cdc._note_adapter(events, this, batch, before_images) if dbt_cdc._is_building() -%}
 with {{ dbt_cdc._debezium_events(events, batch, before_images or {}) }},
 
