@@ -5,10 +5,10 @@
     {% for row in dbt_cdc._fetch(dbt_cdc._debezium_old_events(events, batch, before_images)) %}
         {% do (late if row.is_late else other).append(row) %}
     {% endfor %}
-    {% set cut_lsn = dbt_cdc._debezium_cut_lsn(batch)
-        if late + other and not dbt_cdc._debezium_reads_sqlserver(batch) %}
+    {% set cut_lsn = dbt_cdc._debezium_cut_lsn(batch) if late + other %}
     {% set go_on = (
-        '; the log was cut and begins at ' ~ cut_lsn ~ ': what is named may be in the part that was removed'
+        '; the log ' ~ ('has no snapshot' if dbt_cdc._debezium_reads_sqlserver(batch) else 'was cut')
+        ~ ' and begins at ' ~ cut_lsn ~ ': what is named may be in the part that was removed'
         if cut_lsn else '') ~ '; to go on without what is named, give '
         ~ dbt_cdc._give_up((late or other)[:5] | map(attribute='tran_id') | list) %}
     {% set anew = 'where they landed late, write the log anew (dbt run --full-refresh --select ' ~ batch.log.identifier

@@ -117,7 +117,10 @@ def test_transactions_to_give_up_beside_those_that_are(shop: Shop) -> None:
     assert f"go on without them, vars: {{cdc_give_up_transactions: {names}}}; else take" in found
     found = said(
         shop, False, "--vars", given_up, connector="sqlserver", told={"has_old_ends": True},
-        **{"as is_late": [{"tran_id": name, "is_late": True, "tables": "dbo.t"} for name in more]},
+        **{
+            "as is_late": [{"tran_id": name, "is_late": True, "tables": "dbo.t"} for name in more],
+            "as cut_lsn from": [{"cut_lsn": None}],
+        },
     )  # fmt: skip
     assert f"without what is named, give vars: {{cdc_give_up_transactions: {names}}}" in found
 
@@ -145,6 +148,24 @@ def test_what_the_snapshot_holds_is_looked_for_in_its_first_hour(
     assert [sql.endswith("and commit_lsn > '0x00000001988078000000'") for sql in asked] == (
         [True] if is_early else []
     )
+
+
+@pytest.mark.parametrize(
+    ("connector", "says"), [("postgresql", "was cut"), ("sqlserver", "has no snapshot")]
+)
+def test_events_that_come_again_behind_a_cut(shop: Shop, connector: str, says: str) -> None:
+    """A log of SQL Server may have begun without a snapshot, too."""
+    found = said(
+        shop, False, connector=connector, told={"has_old_ends": True},
+        **{
+            "as is_late": [{"tran_id": "u:1", "is_late": True, "tables": "dbo.t"}],
+            "as cut_lsn from": [{"cut_lsn": "0x00000027000003E80001"}],
+        },
+    )  # fmt: skip
+    assert (
+        f"; the log {says} and begins at 0x00000027000003E80001: what is named may be in the part"
+        " that was removed; to go on without what is named, give vars:"
+    ) in found
 
 
 @pytest.mark.parametrize("connector", ["postgresql", "sqlserver"])
