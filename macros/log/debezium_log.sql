@@ -25,7 +25,8 @@
     {%- do dbt_cdc._debezium_check_later_snapshots(events, batch, before_images or {}) if batch.has_later_rows -%}
     {#- SQL Server's deletes tell all columns but text, ntext and image -#}
     {%- do dbt_cdc._debezium_check_deletes(events, batch, before_images or {})
-        if not is_sqlserver and dbt_cdc._is_building() and (batch.position is none or batch.last_position > batch.position) -%}
+        if not is_sqlserver and dbt_cdc._is_building()
+        and (batch.position is none or batch.last_position > batch.position) -%}
     {%- do dbt_cdc._note_adapter(events, this, batch, before_images) if dbt_cdc._is_building() -%}
 with {{ dbt_cdc._debezium_events(events, batch, before_images or {}) }},
 
