@@ -1,84 +1,133 @@
 {#- Where PostgreSQL logs the key of an old row alone (replica identity default), a delete's image has all columns,
     the others invented: NULL, or where the column takes none its default, zero, 1970. No event tells it by itself. A
     table whose deletes all look so, while rows of theirs had landed with more, stops the log unless `before_images`
-    names it. -#}
+    names it; then its deletes need their keys. -#}
 {% macro _debezium_check_deletes(events, batch, before_images) %}
-    {% set tables, topics = [], [] %}
-    {% for row in dbt_cdc._fetch(dbt_cdc._debezium_bare_deletes(events, batch))
-        if row.source_table not in before_images %}
-        {% do tables.append(row.source_table) %}
-        {% do topics.append(row.topic) if row.topic not in topics %}
+    {% set lacking, names, topics = [], {}, [] %}
+    {% for row in dbt_cdc._fetch(dbt_cdc._debezium_bare_deletes(events, batch)) %}
+        {% if row.source_table not in before_images %}
+            {% do names.update({row.source_table: fromjson(row.names) if row.names else none}) %}
+            {% do topics.append(row.topic) if row.topic not in topics %}
+        {% elif row.names %}
+            {% do lacking.append(row) %}
+        {% endif %}
     {% endfor %}
-    {% set found = dbt_cdc._fetch(dbt_cdc._debezium_bared_rows(events, batch, tables, topics)) if tables else [] %}
-    {% if found %}
-        {% set told = [] %}
-        {% for row in found %}
-            {% do told.append(row.source_table ~ ' (' ~ row.deletes ~ ')') %}
+    {% do dbt_cdc._debezium_raise_deletes('deletes have no key, and before_images names their table', lacking,
+        events, batch, true) if lacking %}
+    {% if names.values() | select | list %}
+        {% for row in dbt_cdc._fetch(dbt_cdc._debezium_whole_updates(events, batch, topics))
+            if names.get(row.source_table) %}
+            {% do names.pop(row.source_table) %}
         {% endfor %}
-        {% set name = found[0].source_table %}
-        {% do dbt_cdc.raise_cdc_error(
-            22859, 'deletes tell the key alone, and the rows had more: ' ~ told | join(', '),
-            "say so: before_images={'" ~ name ~ "': 'key'} in debezium_log, and before_image: partial of its "
-            ~ 'instances; for whole rows from here on, ' ~ ('set binlog_row_image=FULL'
-            if dbt_cdc._debezium_reads_binlog(batch) else 'alter table ' ~ name ~ ' replica identity full')
-            ~ '; nothing of this batch is in the log'
-        ) %}
     {% endif %}
+    {% set found = dbt_cdc._fetch(dbt_cdc._debezium_bared_rows(events, batch, names, topics)) if names else [] %}
+    {% do dbt_cdc._debezium_raise_deletes('deletes tell the key alone, and the rows had more', found, events, batch,
+        names[found[0].source_table] is not none) if found %}
+{% endmacro %}
+
+
+{% macro _debezium_raise_deletes(problem, found, events, batch, lacks_keys) %}
+    {% set told = [] %}
+    {% for row in found %}
+        {% do told.append(row.source_table ~ ' (' ~ row.deletes ~ ')') %}
+    {% endfor %}
+    {% set name = found[0].source_table %}
+    {% do dbt_cdc.raise_cdc_error(
+        22859, problem ~ ': ' ~ told | join(', '),
+        ('land keys (' ~ dbt_cdc._page('landing.md') ~ '), and give these deletes theirs: an UPDATE of key in '
+            ~ events ~ ", sent by run_statement, as '{\"id\":1}'; then " if lacks_keys)
+        ~ "say so: before_images={'" ~ name ~ "': 'key'} in debezium_log, and before_image: partial of its "
+        ~ 'instances; for whole rows from here on, ' ~ ('set binlog_row_image=FULL'
+        if dbt_cdc._debezium_reads_binlog(batch) else 'alter table ' ~ name ~ ' replica identity full')
+        ~ '; nothing of this batch is in the log'
+    ) %}
 {% endmacro %}
 
 
 {#- By topic the tables whose deletes in the batch all tell nothing but the key, or all the same beside it, as a
-    default. -#}
+    default; and those whose deletes have no key, with `names`: columns that tell rows apart, all of the key's if the
+    deletes tell no more. -#}
 {% macro _debezium_bare_deletes(events, batch) -%}
 with {{ dbt_cdc._debezium_images_beside_keys(events, batch, ['d'], 'before') }}
 
 select
     source_table,
-    topic
-from images
-group by source_table, topic
-having
-    max(size(others)) > 0
-    and (not bool_or(tells_more) or count(*) > 1 and count(distinct to_json(others)) = 1)
+    topic,
+    deletes,
+    if(lacks_keys, to_json(if(
+        exists(map_keys(first_row), name -> not first_row[name] <=> last_row[name]),
+        filter(map_keys(first_row), name -> not first_row[name] <=> last_row[name]),
+        filter(map_keys(first_row), name -> {{ dbt_cdc._debezium_is_told('first_row[name]') | indent(8) }})
+    )), null) as names
+from (
+    select
+        source_table,
+        topic,
+        count(*) as deletes,
+        bool_or(key is null) as lacks_keys,
+        not bool_or(tells_more) or count(*) > 1 and count(distinct to_json(others)) = 1 as is_bare,
+        min_by(others, position) as first_row,
+        max_by(others, position) as last_row
+    from images
+    group by source_table, topic
+    having max(size(others)) > 0
+)
+where is_bare or lacks_keys
+{%- endmacro %}
+
+
+{#- The tables with an update that tells the row before: PostgreSQL then logs it in deletes, too. -#}
+{% macro _debezium_whole_updates(events, batch, topics) -%}
+with {{ dbt_cdc._debezium_images_beside_keys(events, batch, ['u'], 'before', topics) }}
+
+select distinct source_table from images
 {%- endmacro %}
 
 
 {#- Of these the ones with a delete of a row that had landed with more than its key: with a value that the delete has
-    not. -#}
-{% macro _debezium_bared_rows(events, batch, tables, topics) -%}
-with {{ dbt_cdc._debezium_images_beside_keys(events, batch, ['d'], 'before', topics) }},
+    not. Without keys any row may be the deleted one that is as the delete tells it in the columns `names`. -#}
+{% macro _debezium_bared_rows(events, batch, names, topics) -%}
+with {{ dbt_cdc._debezium_images_beside_keys(events, batch, ['d'], 'before', topics, names=names) }},
 
 deletes as (
     select * from images
-    where source_table in ({{ dbt_cdc._literals(tables) }})
+    where source_table in ({{ dbt_cdc._literals(names) }})
 ),
 
 {{ dbt_cdc._debezium_images_beside_keys(
-    events, {'last_position': batch.last_position}, ['c', 'r', 'u'], 'after', topics, 'rows_before', 'deletes') }}
+    events, {'last_position': batch.last_position}, ['c', 'r', 'u'], 'after', topics, 'rows_before', 'deletes', names)
+}}
 
 select
     source_table,
     count(*) as deletes
 from (
     select
-        deletes.source_table,
-        any_value(deletes.others) as told,
+        source_table,
         -- the row may have been emptied before
-        max_by(rows_before.others, rows_before.position) as last_row
-    from deletes
-    inner join rows_before
-        on deletes.source_table = rows_before.source_table
-        and deletes.key = rows_before.key
-        and deletes.position > rows_before.position
-    group by deletes.source_table, deletes.position
+        if(any_value(key) is null, bool_and(has_more), max_by(has_more, row_position)) as has_more
+    from (
+        select
+            deletes.source_table,
+            deletes.position,
+            deletes.key,
+            rows_before.position as row_position,
+            exists(
+                map_entries(rows_before.others),
+                entry -> {{ dbt_cdc._debezium_is_told('entry.value') | indent(16) }}
+                and not ({{ dbt_cdc._debezium_has_unavailable(dbt_cdc._debezium_placeholder(batch), 'entry.value') }})
+                and map_contains_key(deletes.others, entry.key)
+                and not entry.value <=> deletes.others[entry.key]
+            ) as has_more
+        from deletes
+        inner join rows_before
+            on deletes.source_table = rows_before.source_table
+            and deletes.row_key = rows_before.row_key
+            and deletes.position > rows_before.position
+    )
+    group by source_table, position
 )
-where exists(
-    map_entries(last_row),
-    entry -> {{ dbt_cdc._debezium_is_told('entry.value') | indent(4) }}
-    and not ({{ dbt_cdc._debezium_has_unavailable(dbt_cdc._debezium_placeholder(batch), 'entry.value') }})
-    and map_contains_key(told, entry.key)
-    and not entry.value <=> told[entry.key]
-)
+where has_more
 group by source_table
 order by source_table
 {%- endmacro %}
@@ -93,25 +142,37 @@ coalesce(
 {%- endmacro %}
 
 
-{#- CTE of the images of some operations, of rows that the CTE `keys` has, without the columns of the key; `tells_more`:
-    one of the others has a value that PostgreSQL and Debezium do not put there by themselves. -#}
-{% macro _debezium_images_beside_keys(events, batch, operations, image, topics=none, name='images', keys=none) -%}
+{#- CTE of the images of some operations, of rows that the CTE `keys` has, without the columns of the key; where none
+    has landed with all, and `names` of the table for `row_key`. `tells_more`: one of the others has a value that
+    PostgreSQL and Debezium do not put there by themselves. -#}
+{% macro _debezium_images_beside_keys(
+    events, batch, operations, image, topics=none, name='images', keys=none, names=none
+) -%}
 {%- set envelope = 'op string, ' ~ image ~ ' string, source struct<db: string, `schema`: string, `table`: string>' -%}
+{%- set without_keys = dict((names or {}).items() | selectattr(1)) -%}
 {{ name }} as (
     select
         *,
-        exists(map_values(others), value -> {{ dbt_cdc._debezium_is_told('value') | indent(8) }}) as tells_more
+        exists(map_values(others), value -> {{ dbt_cdc._debezium_is_told('value') | indent(8) }}) as tells_more,
+        {%- if without_keys %}
+        coalesce(key, to_json(transform(
+            try_element_at(from_json({{ dbt_cdc._literal(tojson(without_keys)) }}, 'map<string, array<string>>'),
+                source_table), name -> try_element_at(others, name)
+        ))) as row_key
+        {%- else %}
+        key as row_key
+        {%- endif %}
     from (
         select
             position,
             topic,
-            key,
+            nullif(key, 'null') as key,
             concat(coalesce(event.source.schema, event.source.db), '.', event.source.table) as source_table,
             map_filter(
                 from_json(event.{{ image }}, 'map<string, string>'),
-                (name, value) -> not array_contains(json_object_keys(
+                (name, value) -> not array_contains(coalesce(json_object_keys(
                     if(get_json_object(key, '$.schema.type') = 'struct', get_json_object(key, '$.payload'), key)
-                ), name)
+                ), array()), name)
             ) as others
         from (
             select
@@ -127,7 +188,9 @@ coalesce(
             where ({% for operation in operations %}{{ ' or ' if not loop.first }}contains(value, '"{{ operation }}"')
                 {%- endfor %}) and value rlike '"op"\\s*:\\s*"[{{ operations | join }}]"'
                 {%- if topics %} and topic in ({{ dbt_cdc._literals(topics) }}){% endif %}
-                {%- if keys %} and key in (select key from {{ keys }}){% endif %}
+                {%- if keys %} and (
+                    key in (select key from {{ keys }}){{ " or coalesce(key, 'null') = 'null'" if without_keys }}
+                ){% endif %}
                 {%- if batch.get('position') is not none %} and position > {{ batch.position }}{% endif %}
                 {%- if batch.last_position is not none %} and position <= {{ batch.last_position }}{% endif %}
         )

@@ -305,6 +305,73 @@ def test_deletes_that_tell_the_key_alone(shop):
     assert shop.has(database)
 
 
+def changed(event: Event, **images: Any) -> Event:
+    """An event without its key; what `images` gives replaces values of a delete's row."""
+    value = json.loads(event.value) if event.value else {}
+    if value.get("op") == "d":
+        value["before"].update(images)
+    if value.get("op") == "u" and images:
+        value["before"] = None
+    return replace(event, key=None, value=json.dumps(value) if value else None)
+
+
+@pytest.mark.more
+@pytest.mark.parametrize(
+    ("ids", "invented"),
+    [((1,), None), ((1, 2), None), ((1, 2), "active"), ((1, 2), "")],
+)
+def test_deletes_that_tell_the_key_alone_where_no_keys_land(shop, ids, invented):
+    """Also a changed key's old row. What tells rows apart is what deletes tell of them."""
+    database, connector = shop.begin(1, 2, 3)
+    connector.snapshot()
+    database.commit(updates(3), *(("delete", "t", row(n, "first")) for n in ids))
+    database.commit(("update", "t", row(3, "new"), row(4, "new")))
+    connector.stream()
+    bare = [changed(e, v=invented) for e in connector.sent]
+    count = len(ids) + 1
+    for events in (bare, []):
+        result = shop.run(events)
+        says = f"CDC 22859: deletes tell the key alone, and the rows had more: public.t ({count}): "
+        assert says + "land keys (" in result.output
+    shop.project.write(
+        "models/log.sql", MODEL.replace("'landed')", "'landed'), before_images={'public.t': 'key'}")
+    )
+    try:
+        says = "deletes have no key, and before_images names their table: public.t"
+        assert f"CDC 22859: {says} ({count}): land keys (" in shop.run([]).output
+        shop.project.sql(
+            """update {schema}.landed
+            set key = concat('{"id":', get_json_object(value, '$.before.id'), '}')
+            where get_json_object(value, '$.op') = 'd'"""
+        )
+        assert shop.run([]).success
+        records = shop.project.sql(
+            "select * from {schema}.log where before_image is not null and source_name = 't'"
+            " order by lsn"
+        )
+        found = [(r.operation, json.loads(r.before_image)) for r in records]
+        assert found == [*(("DELETE", {"id": n}) for n in ids), ("UPDATE", {"id": 3})]
+    finally:
+        shop.project.write("models/log.sql", MODEL)
+
+
+@pytest.mark.more
+def test_whole_deletes_where_no_keys_land(shop):
+    """An update tells it, or each is like a row that landed."""
+    database, connector = shop.begin(1, 2, 3)
+    connector.snapshot()
+    database.commit(("insert", "t", row(9, None), row(8, "x")), ("delete", "t", row(9, None)))
+    database.commit(("delete", "bag", {"id": 0, "v": "same"}), ("delete", "t", row(8, "x")))
+    connector.stream()
+    assert shop.run([changed(e) for e in connector.sent]).success
+    sent = len(connector.sent)
+    database.commit(updates(1, new=None), updates(2))
+    database.commit(("delete", "t", row(1, None)))
+    connector.stream()
+    assert shop.run([changed(e) for e in connector.sent[sent:]]).success
+    assert shop.has(database)
+
+
 def test_deletes_that_tell_the_key_alone_beside_others(shop):
     """What stands in for a value that may not be NULL: 1970, or the column's default, the same in
     each; also where the topics of all tables are one, and another table's deletes are whole."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
@@ -152,6 +153,18 @@ def test_what_the_log_holds(shop: Shop) -> None:
         ("DELETE", {"id": 1}, None),
         ("INSERT", None, row(5, "__op")),
     ]
+
+
+@pytest.mark.more
+def test_deletes_that_tell_the_key_alone_where_no_keys_land(shop: Shop) -> None:
+    """What is invented beside the key is in the flattened row, too."""
+    events = [replace(event, key=None) for event in told(shop)]
+    for number, event in enumerate(events):
+        if '"__op":"d"' in event.value:
+            value = re.sub('"v": "(first|new)"', '"v": null', event.value)
+            events[number] = replace(event, value=value)
+    says = "CDC 22859: deletes tell the key alone, and the rows had more: public.t (2): land keys ("
+    assert says in run(shop, events).output
 
 
 PLACES = {
