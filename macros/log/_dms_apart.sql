@@ -1,5 +1,5 @@
-{#- Rows by fate: those that are not in the log, below its end (late), or of its last transaction (cut); full loads that
-    are not those that the log took in; rows that wait. -#}
+{#- Rows by fate: those that are not in the log, below its end (late), or of a transaction that is in it (cut); full
+    loads that are not those that the log took in; rows that wait. -#}
 {% macro _dms_rows_apart(batch) -%}
 {%- set is_first = batch.last_lsn == dbt_cdc._zero_lsn() -%}
 {%- set goes_on = not is_first and dbt_cdc._dms_has_ids(batch) -%}
@@ -89,24 +89,29 @@ having count(*) > 0
 {%- if not is_first %}
 union all
 select
-    if(changes.lsn <= '{{ batch.last_lsn }}', 'late', 'cut') as fate,
+    if(apart.lsn <= '{{ batch.last_lsn }}' and beside.hundredth is null, 'late', 'cut') as fate,
     count(*) as changes,
     null as taken,
     array_join(slice(array_sort(collect_set(change_seq)), 1, 20), ', ') as places,
-    array_join(array_sort(collect_set(changes.source_table)), ', ') as tables
-from changes
-left anti join logged on changes.lsn = logged.lsn and changes.source_table = logged.source_table
-where
-    change_seq is not null
-    and (
-        changes.lsn <= '{{ batch.last_lsn }}'
-        {%- if goes_on %}
-        or exists (
-            select 1 from cut
-            where changes.transaction_id = last_id and changes.hundredths - last_hundredths between 0 and 100
+    array_join(array_sort(collect_set(source_table)), ', ') as tables
+from (
+    select changes.*
+    from changes
+    left anti join logged on changes.lsn = logged.lsn and changes.source_table = logged.source_table
+    where
+        change_seq is not null
+        and (
+            changes.lsn <= '{{ batch.last_lsn }}'
+            {%- if goes_on %}
+            or exists (
+                select 1 from cut
+                where changes.transaction_id = last_id and changes.hundredths - last_hundredths between 0 and 100
+            )
+            {%- endif %}
         )
-        {%- endif %}
-    )
+) as apart
+-- what is of one hundredth is one transaction, whose COMMIT is the same with them
+left join (select distinct left(lsn, 12) as hundredth from logged) as beside on left(apart.lsn, 12) = beside.hundredth
 group by 1
 union all
 select

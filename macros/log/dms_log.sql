@@ -76,12 +76,12 @@ where not exists (select 1 from {{ this }} where lsn > '{{ batch.last_lsn }}' an
         {% if row.fate in ['late', 'cut'] %}
             {% do dbt_cdc.raise_cdc_error(
                 22859, 'dms_log: ' ~ what ~ ' landed when the log had ' ~ ('read beyond them' if row.fate == 'late'
-                else 'the beginning of their transaction') ~ ', at change_seq ' ~ row.places
+                else 'a part of their transaction') ~ ', at change_seq ' ~ row.places
                 ~ (' and more' if row.changes > 20 else ''),
                 'give settle_minutes that all tables keep; ' ~ ('write the log anew (dbt run --full-refresh --select '
                 ~ batch.log.identifier ~ ') and take them in as late commits (' ~ dbt_cdc._page('monitoring.md') ~ ')'
-                if row.fate == 'late' else 'the transaction has another commit with them: where nothing of it is '
-                ~ 'captured yet, write the log anew (dbt run --full-refresh --select ' ~ batch.log.identifier ~ '), '
+                if row.fate == 'late' else 'with them it is another transaction: where nothing of it is captured '
+                ~ 'yet, write the log anew (dbt run --full-refresh --select ' ~ batch.log.identifier ~ '), '
                 ~ 'else begin a log of its own in another schema')
                 ~ '; to go on without them, remove them from where they landed, or give vars: '
                 ~ '{cdc_give_up_transactions: [...]} and their change_seqs'
