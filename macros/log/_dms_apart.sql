@@ -1,5 +1,5 @@
-{#- Rows by fate: those that are not in the log, below its end (late), or of a transaction that is in it (cut); full
-    loads that are not those that the log took in; rows that wait. -#}
+{#- Rows by fate: those that are not in the log, below its end (late), or of a transaction that is in it (cut); those
+    that the log has otherwise (other); full loads that are not those that the log took in; rows that wait. -#}
 {% macro _dms_rows_apart(batch) -%}
 {%- set is_first = batch.last_lsn == dbt_cdc._zero_lsn() -%}
 {%- set goes_on = not is_first and dbt_cdc._dms_has_ids(batch) -%}
@@ -11,7 +11,9 @@ changes as (
         change_seq,
         hundredths,
         transaction_id,
-        {{ dbt_cdc._dms_lsn('hundredths', 'number') }} as lsn
+        {{ dbt_cdc._dms_lsn('hundredths', 'number') }} as lsn,
+        operation,
+        image
     from placed
     -- whose operation is looked at, too
     where operation is not null
@@ -22,6 +24,8 @@ logged as (
     select
         concat(source_schema, '.', source_name) as source_table,
         lsn,
+        operation as logged_operation,
+        before_image,
         after_image
     from {{ batch.log }}
     where operation <> 'COMMIT'
@@ -89,25 +93,33 @@ having count(*) > 0
 {%- if not is_first %}
 union all
 select
-    if(apart.lsn <= '{{ batch.last_lsn }}' and beside.hundredth is null, 'late', 'cut') as fate,
+    case
+        when is_logged then 'other'
+        when apart.lsn <= '{{ batch.last_lsn }}' and beside.hundredth is null then 'late'
+        else 'cut'
+    end as fate,
     count(*) as changes,
     null as taken,
     array_join(slice(array_sort(collect_set(change_seq)), 1, 20), ', ') as places,
     array_join(array_sort(collect_set(source_table)), ', ') as tables
 from (
-    select changes.*
+    select
+        changes.*,
+        logged.lsn is not null as is_logged
     from changes
-    left anti join logged on changes.lsn = logged.lsn and changes.source_table = logged.source_table
+    left join logged on changes.lsn = logged.lsn and changes.source_table = logged.source_table
     where
         change_seq is not null
-        and (
+        and if(
+            logged.lsn is null,
             changes.lsn <= '{{ batch.last_lsn }}'
             {%- if goes_on %}
             or exists (
                 select 1 from cut
                 where changes.transaction_id = last_id and changes.hundredths - last_hundredths between 0 and 100
             )
-            {%- endif %}
+            {%- endif %},
+            {{ dbt_cdc._dms_is_other() | indent(12) }}
         )
 ) as apart
 -- what is of one hundredth is one transaction, whose COMMIT is the same with them
@@ -123,6 +135,16 @@ select
 from full_loads
 {%- endif %}
 order by fate
+{%- endmacro %}
+
+
+{#- Whether a landed row is another one than the log has at its place. -#}
+{% macro _dms_is_other() -%}
+{%- set logged_image = "if(operation in ('BEFORE', 'DELETE'), before_image, after_image)" -%}
+if(operation = 'BEFORE', 'UPDATE', operation) <> logged_operation
+or operation <> 'TRUNCATE'
+and image <> {{ logged_image }}
+and {{ dbt_cdc._dms_content('image') }} <> {{ dbt_cdc._dms_content(logged_image) }}
 {%- endmacro %}
 
 

@@ -68,7 +68,7 @@ where not exists (select 1 from {{ this }} where lsn > '{{ batch.last_lsn }}' an
 {% endmacro %}
 
 
-{#- Late rows stop the log, and so does a full load that it has not taken in; what waits is said. -#}
+{#- Late rows stop the log, and so do others than it has; what waits is said. -#}
 {% macro _dms_look(batch) %}
     {% do dbt_cdc._check_session_time_zone() %}
     {% for row in dbt_cdc._fetch(dbt_cdc._dms_rows_apart(batch)) %}
@@ -84,6 +84,15 @@ where not exists (select 1 from {{ this }} where lsn > '{{ batch.last_lsn }}' an
                 ~ 'yet, write the log anew (dbt run --full-refresh --select ' ~ batch.log.identifier ~ '), '
                 ~ 'else begin a log of its own in another schema')
                 ~ '; to go on without them, remove them from where they landed, or give vars: '
+                ~ '{cdc_give_up_transactions: [...]} and their change_seqs'
+            ) %}
+        {% elif row.fate == 'other' %}
+            {% do dbt_cdc.raise_cdc_error(
+                22859, 'dms_log: ' ~ what ~ ' landed again, unlike what the log has of them, at change_seq '
+                ~ row.places ~ (' and more' if row.changes > 20 else ''),
+                'land them as they were sent: a NULL that is read as the empty text is another value; where you have '
+                ~ 'corrected the log, correct the rows alike; where a column has another type by now, or is gone, '
+                ~ 'remove the rows that the log has from where they landed; to go on with what the log has, give vars: '
                 ~ '{cdc_give_up_transactions: [...]} and their change_seqs'
             ) %}
         {% elif row.fate == 'full load' %}

@@ -299,6 +299,30 @@ def test_late_rows_of_a_hundredth_that_is_in_the_log(landed: Landed) -> None:
 
 
 @pytest.mark.more
+def test_rows_that_land_again_with_other_values(way: Landed) -> None:
+    """By their operation, and by each image of an update."""
+    way.start(QLIK)
+    rows = [qlik(seq(n, n), letter, n, "a") for n in (1, 2) for letter in "BU"]
+    rows.append(qlik(seq(3, 3), "D", 3, None))
+    for _ in range(2):
+        assert way.run(bad(rows)).success
+    given_up: list[str] = []
+    others = [
+        [("B", "a"), ("U", "")],
+        [("B", "b"), ("U", "a")],
+        [("I", None)],
+    ]
+    for number, images in enumerate(others, 1):
+        place = seq(number, number)
+        again = [qlik(place, letter, number, text) for letter, text in images]
+        result = way.run(bad(again), **{"cdc_give_up_transactions": given_up})
+        assert "CDC 22859: dms_log: 1 rows of dbo.orders landed again, unlike" in result.output
+        assert f"of them, at change_seq {place}: land them as they were sent" in result.output
+        given_up.append(place)
+    assert way.run(**{"cdc_give_up_transactions": given_up}).success
+
+
+@pytest.mark.more
 def test_two_tasks_are_refused(way: Landed) -> None:
     way.start(QLIK)
     rows = [(KEYED, qlik(seq(1, 1), "I", 1)), (KEYLESS, qlik(seq(1, 1), "I", 1))]
