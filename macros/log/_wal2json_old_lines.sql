@@ -5,23 +5,25 @@
     {% for row in dbt_cdc._fetch(dbt_cdc._wal2json_old_lines(events, batch)) %}
         {% do (late if row.is_late else other).append(row) %}
     {% endfor %}
-    {% set advice = 'nothing of this batch is in the log; where they landed late, write the log anew (dbt run '
-        ~ '--full-refresh --select ' ~ batch.log.identifier ~ ') and take them in as late commits ('
-        ~ dbt_cdc._page('monitoring.md') ~ '); where the source began anew, give its lines a log and a schema of '
-        ~ 'their own; to go on without what is named, give vars: {cdc_give_up_transactions: '
-        ~ tojson((late or other)[:5] | map(attribute='tran_id') | list) ~ '}' %}
+    {% set advice = '; where the source began anew, give its lines a log and a schema of their own; to go on without '
+        ~ 'what is named, give vars: {cdc_give_up_transactions: '
+        ~ tojson((late or other)[:5] | map(attribute='tran_id') | list) ~ '}; nothing of this batch is in the log' %}
     {% if late %}
         {% do dbt_cdc.raise_cdc_error(
             22859,
             'transaction' ~ dbt_cdc._debezium_named(late) ~ ' committed at or below the end of the log, '
             ~ dbt_cdc._debezium_lsn(batch.last_commit) ~ ', and is not in it: its lines landed late, or the LSNs of '
-            ~ 'the source went back (a restored backup, a failover, a new cluster)', advice
+            ~ 'the source went back (a restored backup, a failover, a new cluster)',
+            'where they landed late, write the log anew (dbt run --full-refresh --select ' ~ batch.log.identifier
+            ~ '), which tells how to put them where they committed, and take them in as late commits ('
+            ~ dbt_cdc._page('monitoring.md') ~ ')' ~ advice
         ) %}
     {% elif other %}
         {% do dbt_cdc.raise_cdc_error(
             22859,
             'transaction' ~ dbt_cdc._debezium_named(other) ~ ' landed again, unlike what the log has of it: '
-            ~ other[0].lines ~ ' lines, the first at position ' ~ other[0].first_position, advice
+            ~ other[0].lines ~ ' lines, the first at position ' ~ other[0].first_position,
+            'correct the lines, or delete them' ~ advice
         ) %}
     {% endif %}
 {% endmacro %}

@@ -48,7 +48,7 @@ attempts as (
 {#- CTE `emitted_transactions`: of each new transaction with changes the first whole attempt; where there is none, the
     last one without changes, so that the next run reads on behind it. What shows that lines are missing or
     mixed up stops the log, with the first `problem`. -#}
-{% macro _wal2json_transactions(batch) -%}
+{% macro _wal2json_transactions(events, batch) -%}
 told as (
     select
         *,
@@ -97,13 +97,13 @@ checked as (
             and commit_number = max(if(fate = 'empty', commit_number, null)) over ()
             {%- endif %}
         ) as is_emitted,
-        case when fate <> 'given up' then {{ dbt_cdc._wal2json_problem(batch) | indent(8) }} end as problem
+        case when fate <> 'given up' then {{ dbt_cdc._wal2json_problem(events, batch) | indent(8) }} end as problem
     from (
         select
             *,
             min(first_of_commit) over (
                 partition by fate order by commit_number desc range between unbounded preceding and 1 preceding
-            ) < first_of_commit as is_gone_back
+            ) as first_of_later
         from compared
     )
 ),
@@ -156,7 +156,7 @@ emitted_transactions as (
 
 
 {#- What is wrong with an attempt, as text; NULL where nothing is. -#}
-{% macro _wal2json_problem(batch) -%}
+{% macro _wal2json_problem(events, batch) -%}
 case
     when begin_position is null
         then concat(
@@ -178,11 +178,13 @@ case
         then null
     when has_other_xid
         then 'another transaction has the same nextlsn'
-    when is_gone_back
+    when first_of_later < first_of_commit
         then concat(
             'it landed at position ', first_position, ', behind a transaction that committed later: LSNs of the source '
             || 'went back (a restored backup, a failover, a new cluster), whose lines need a log and a schema of their '
-            || 'own, or it landed late'
+            || 'own, or it landed late: then put it where it committed, ',
+            {{ dbt_cdc._wal2json_move(events) | indent(12) }},
+            {{ dbt_cdc._literal(', and write the log anew, dbt run --full-refresh --select ' ~ this.identifier) }}
         )
     {%- if batch.has_repeats %}
     when contents <> if(end_position is null, slice(whole_contents, 1, changes), whole_contents)
@@ -197,7 +199,7 @@ case
         and whole_end is null
         then concat(
             'its C has not landed, and lines behind its last one, at position ', last_position, ', are of later '
-            || 'transactions: lines are missing'
+            || 'transactions: lines are missing; land the whole transaction again, behind the last position'
         )
 end
 {%- endmacro %}
@@ -205,11 +207,21 @@ end
 
 {% macro _wal2json_give_up_advice() %}
     {% do return(
-        'nothing of this batch is in the log; land the whole transaction again, behind the last position, or correct '
-        ~ 'the lines; where they never come, give the transaction up by vars: {cdc_give_up_transactions: [...]} and '
-        ~ 'its name: none of its changes is captured'
+        'nothing of this batch is in the log; correct the lines and run again; where they never come, give the '
+        ~ 'transaction up by vars: {cdc_give_up_transactions: [...]} and its name: none of its changes is captured'
     ) %}
 {% endmacro %}
+
+
+{#- The command, as SQL, that puts an attempt before the first transaction that committed later: those before that one
+    move down as far, since the next lines to land count on from the last position. -#}
+{% macro _wal2json_move(events) -%}
+printf(
+    {{ dbt_cdc._literal(dbt_cdc._landing_statement(
+        'update ' ~ events ~ ' set position = position - %s where position < %s or position between %s and %s')) }},
+    last_position - first_of_later + 1, first_of_later, first_position, last_position
+)
+{%- endmacro %}
 
 
 {#- CTE `records`: the canonical log, numbered as debezium_log does. -#}

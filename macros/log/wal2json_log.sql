@@ -14,7 +14,7 @@ with {{ dbt_cdc._wal2json_lines(events, batch) }},
 
 {{ dbt_cdc._wal2json_attempts(batch) }},
 
-{{ dbt_cdc._wal2json_transactions(batch) }},
+{{ dbt_cdc._wal2json_transactions(events, batch) }},
 
 {{ dbt_cdc._wal2json_records(batch) }}
 

@@ -233,10 +233,11 @@ class Slot:
         self.project.clear()
         self.landed = 0
 
-    def run(self, *lines: Line, **options: Any) -> DbtResult:
+    def run(self, *lines: Line, full_refresh: bool = False, **options: Any) -> DbtResult:
         """Lands lines, and runs the log."""
         self.land(*lines)
-        return self.project.dbt("run", "--select", "log", **options)
+        refresh = ["--full-refresh"] if full_refresh else []
+        return self.project.dbt("run", "--select", "log", *refresh, **options)
 
     def land(self, *lines: Line | str | None, at: int | None = None) -> None:
         first = self.landed + 1 if at is None else at
@@ -516,6 +517,26 @@ def test_what_lands_at_or_below_the_end(slot):
     slot.land(NEXT[0], at=2)
     found = slot.run()
     assert "CDC 22859: 1 lines landed at or below position 16" in found.output
+
+
+@pytest.mark.more
+def test_the_way_on_for_a_transaction_that_landed_late(slot):
+    """It is put where it committed, by the command that a log tells that is written anew."""
+    slot.start()
+    assert slot.run(*GOOD, *LAST).success
+    later = transaction(10, 100300, insert(4))
+    late = slot.run(*NEXT, *later).output
+    assert "write the log anew (dbt run --full-refresh --select log), which tells how to" in late
+    before = slot.log()
+    told = slot.run(full_refresh=True).output
+    assert "transaction 8:100100: it landed at position 8, behind a transaction that" in told
+    assert slot.log() == before
+    command = re.search(r'run_statement --args "(statement: update .*?)"', told)
+    slot.project.ok("run-operation", "run_statement", "--args", command[1])
+    assert slot.run(full_refresh=True).success
+    assert [r[0] for r in slot.log() if r[1] == "COMMIT"] == ["7", "8", "9", "10"]
+    assert slot.run(*transaction(12, 100500, insert(5)), *NEXT).success
+    assert [r[0] for r in slot.log() if r[1] == "COMMIT"] == ["7", "8", "9", "10", "12"]
 
 
 @pytest.mark.more
