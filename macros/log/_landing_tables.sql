@@ -17,7 +17,7 @@
         {% set column = given.get(name, name) %}
         {% set data_type = types.get(column | lower) %}
         {% do missing.append(column) if not data_type and (name in known[:5] or name in given) %}
-        {% do sql.update({name: dbt_cdc._landing_value(name, dbt_cdc._column(column), data_type)}) %}
+        {% do sql.update({name: dbt_cdc._landing_value(name, dbt_cdc._column(column), data_type, place)}) %}
     {% endfor %}
     {% if missing %}
         {% do dbt_cdc.raise_cdc_error(
@@ -31,7 +31,7 @@
 {% endmacro %}
 
 
-{% macro _landing_value(name, column, data_type) %}
+{% macro _landing_value(name, column, data_type, place=none) %}
     {% set wanted = {'partition': 'int', 'offset': 'bigint', 'timestamp': 'timestamp'}.get(name, 'string') %}
     {% if not data_type %}
         {% do return('cast(null as ' ~ wanted ~ ')') %}
@@ -42,9 +42,23 @@
         {% do return('to_json(' ~ column ~ ')') %}
     {% elif name == 'timestamp' and data_type == 'bigint' %}
         {% do return('timestamp_millis(' ~ column ~ ')') %}
+    {% elif wanted not in ['string', data_type] %}
+        {% do return(dbt_cdc._landing_cast(column, wanted, place)) %}
     {% endif %}
     {% do return('cast(' ~ column ~ ' as ' ~ wanted ~ ')') %}
 {% endmacro %}
+
+
+{#- A number or a time out of another type, or an error. -#}
+{% macro _landing_cast(column, wanted, place) -%}
+coalesce(try_cast({{ column }} as {{ wanted }}), if({{ column }} is null, null, {{ dbt_cdc._raise_bad_record(
+    dbt_cdc._literal(place),
+    "concat(" ~ dbt_cdc._literal('its column ' ~ column ~ ' has ') ~ ', ' ~ column
+    ~ ", ', which is no " ~ wanted ~ "')",
+    'partition and offset are numbers, as Kafka has them; other places, as the shards of Kinesis, need a model of your '
+    ~ 'own that lands position and value (' ~ dbt_cdc._page('sources/dms.md') ~ '); nothing of this batch has landed'
+) }}))
+{%- endmacro %}
 
 
 {% macro _landing_table_rows(batch) -%}

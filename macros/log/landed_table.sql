@@ -4,9 +4,9 @@
 {% macro landed_table(relation, columns=none, holes='tell', late='refuse') -%}
     {%- do dbt_cdc._landing_check_arguments('landed_table', holes, late) -%}
     {%- set batch = dbt_cdc._landing_batch('landed_table', holes, late) -%}
-    {%- do batch.update(relation=relation, place='table ' ~ relation, layout='table', lanes=[]) -%}
+    {%- do batch.update(relation=relation, place='table ' ~ relation, layout='table', lanes=[], names=columns or {}) -%}
     {%- if batch.is_looking -%}
-        {%- do batch.update(columns=dbt_cdc._landing_source_columns(relation, columns or {}, batch.place)) -%}
+        {%- do batch.update(columns=dbt_cdc._landing_source_columns(relation, batch.names, batch.place)) -%}
         {%- do dbt_cdc._landing_look_at_table(batch) -%}
     {%- endif -%}
     {%- if batch.row_count -%}
@@ -93,9 +93,12 @@ where (mark is null or not previous_offset <=> offset)
     {% set groups, below = [], [] %}
     {% for group in dbt_cdc._fetch(dbt_cdc._landing_table_groups(batch)) %}
         {% if group.mark_topic is none or group.mark_partition is none or group.unplaced %}
+            {% set unplaced = [] %}
+            {% for name in ['topic', 'partition', 'offset'] %}
+                {% do unplaced.append(dbt_cdc._column(batch.names.get(name, name)) ~ ' is null') %}
+            {% endfor %}
             {% do dbt_cdc._landing_error(batch.place, 'rows of it have no topic, no partition or no offset',
-                'look at them: select * from ' ~ batch.relation ~ ' where topic is null or partition is null or '
-                ~ 'offset is null') %}
+                'look at them: select * from ' ~ batch.relation ~ ' where ' ~ unplaced | join(' or ')) %}
         {% endif %}
         {% do groups.append(group) if group.events %}
         {% do below.append(group) if group.unlike_landed %}

@@ -279,6 +279,20 @@ def test_offsets_that_are_missing(shop: Shop, holes: str, says: str) -> None:
     assert says in result.output
 
 
+def test_rows_without_a_place(shop: Shop) -> None:
+    """The query that finds them has the table's own names."""
+    columns = {"topic": "t", "partition": "p", "offset": "o"}
+    model = MODEL.replace("debezium_log", "landed_table").replace("d')", f"d'), columns={columns}")
+    names = ("t", "p", "o", "key", "value")
+    answer = {
+        r"^describe": [{"col_name": n, "data_type": "string", "comment": None} for n in names],
+        "as unlike_landed": [{"mark_topic": "x", "mark_partition": 0, "unplaced": 1}],
+    }
+    with shop.with_models({"lands.sql": model, "kafka.yml": SOURCE}) as selection:
+        result = shop.dbt("run", "--select", selection, answer=answer, may_lack=True)
+    assert "landed where `t` is null or `p` is null or `o` is null; nothing of" in result.output
+
+
 @pytest.mark.parametrize("where", ["raw_log", "observed_columns", None])
 def test_a_table_that_the_log_had(shop: Shop, where: str | None) -> None:
     """An export that lacks changes of it is told, also where its records were removed."""

@@ -615,6 +615,25 @@ def test_rows_that_change_between_look_and_landing(landing: Landing) -> None:
 
 
 @pytest.mark.more
+def test_places_that_are_no_numbers(landing: Landing) -> None:
+    """As those of Kinesis: a shard, and a number that no offset can hold."""
+    kinesis = f"{landing.project.schema}.kinesis"
+    landing.model(f"landed_table('{kinesis}', columns={{'partition': 'shard'}})")
+    number = "4" * 56
+    for shard, offset, says in (
+        ("shardId-000000000001", "1", "`shard` has shardId-000000000001, which is no int"),
+        ("1", number, f"`offset` has {number}, which is no bigint"),
+    ):
+        landing.project.sql(
+            "create or replace table {schema}.kinesis using delta as select 'x' as topic,"
+            f" '{shard}' as shard, '{offset}' as offset, 'k' as key, '{value(1)}' as value"
+        )
+        said = landing.refusal()
+        assert f"its column {says}: partition and offset are numbers, as Kafka has them" in said
+        assert "CDC 22859: bad log record of table " in said
+
+
+@pytest.mark.more
 def test_a_table_of_a_stream(landing: Landing) -> None:
     """As Spark's Kafka source has it; partitions lag, rows come again, late and with holes."""
     schema = landing.project.schema
