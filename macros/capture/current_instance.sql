@@ -3,9 +3,7 @@
 {% macro _current_instance(node) %}
     {% set instance = dbt_cdc._capture_instance(node) %}
     {% do dbt_cdc._capture_instances() if dbt_cdc._is_building() %}
-    {% if dbt_cdc._is_unit_test() or not dbt_cdc.scan_window().to_lsn %}
-        {% do return(instance) %}
-    {% endif %}
+    {% do return(instance) if dbt_cdc._is_unit_test() or not dbt_cdc.scan_window().to_lsn %}
     {% set plan = dbt_cdc._invocation_cache().plans.get(instance.name | lower) %}
     {% if dbt_cdc._is_building() and not plan %}
         {% do dbt_cdc.raise_cdc_error(

@@ -117,16 +117,11 @@ max(case when opened_at < (
         {% set what = 'transaction ' ~ grown.tran_id ~ ' of ' ~ grown.tables ~ ', with the commit ' ~ grown.commit_lsn
             ~ ', has ' ~ grown.records ~ ' records in the log and had ' ~ grown.captured_records
             ~ ' when it was captured: the others landed too late' %}
-        {% if var('cdc_late_commits', 'stop') == 'pass' %}
-            {% do dbt_cdc._log_line(what ~ '; no change table has them') %}
-        {% else %}
-            {% do dbt_cdc.raise_cdc_error(
-                22859, what,
-                'a COMMIT may become visible only with all records of its transaction; to capture them: late commits '
-                ~ '(' ~ dbt_cdc._page('monitoring.md') ~ '); to go on without them, give vars: '
-                ~ '{cdc_late_commits: pass}'
-            ) %}
-        {% endif %}
+        {% do dbt_cdc._stop_or_tell(
+            'cdc_late_commits', what, '; no change table has them',
+            'a COMMIT may become visible only with all records of its transaction; to capture them: late commits '
+            ~ '(' ~ dbt_cdc._page('monitoring.md') ~ '); to go on without them, give vars: {cdc_late_commits: pass}'
+        ) %}
     {% endif %}
     {% do return(grown.has_open and not dbt_cdc._log_has(dbt_cdc._log_relation(), 'transaction')) %}
 {% endmacro %}

@@ -6,38 +6,30 @@
         {% set what = 'the log was captured up to ' ~ scanned_lsn ~ ', and has a later commit below, ' ~ found.anew_lsn
             ~ ' (tran_id ' ~ found.anew_tran_id ~ ', ' ~ found.anew_time ~ '): its LSNs began anew, or times of '
             ~ 'captured commits were edited' %}
-        {% if dbt_cdc._stop_or_pass('cdc_late_commits', var('cdc_late_commits', 'stop')) == 'pass' %}
-            {% do dbt_cdc._log_line(what ~ '; no change table has what came anew') %}
-        {% else %}
-            {% do dbt_cdc.raise_cdc_error(
-                22859, what,
-                'LSNs only rise: give what came since LSNs behind ' ~ scanned_lsn ~ '; where the source was restored, '
-                ~ 'land it in a log with a schema of its own; to go on without it, or where times alone were edited, '
-                ~ 'give vars: {cdc_late_commits: pass} until later commits are captured'
-            ) %}
-        {% endif %}
+        {% do dbt_cdc._stop_or_tell(
+            'cdc_late_commits', what, '; no change table has what came anew',
+            'LSNs only rise: give what came since LSNs behind ' ~ scanned_lsn ~ '; where the source was restored, '
+            ~ 'land it in a log with a schema of its own; to go on without it, or where times alone were edited, '
+            ~ 'give vars: {cdc_late_commits: pass} until later commits are captured'
+        ) %}
     {% endif %}
 {% endmacro %}
 
 
 {#- Those of captured tables stop the run, or are told of where the project goes on without them. -#}
 {% macro _check_late_commits(found, state) %}
-    {% set choice = dbt_cdc._stop_or_pass('cdc_late_commits', var('cdc_late_commits', 'stop')) %}
+    {% do dbt_cdc._stop_or_pass('cdc_late_commits') %}
     {% set late = dbt_cdc._fetch(dbt_cdc._late_transactions_sql(found, state))[0] if found.late_commits else {} %}
     {% if late.transactions %}
         {% set is_one = late.transactions == 1 %}
         {% set what = late.transactions ~ ' transaction' ~ ('' if is_one else 's') ~ ' of ' ~ late.tables
             ~ ' landed too late, ' ~ ('' if is_one else 'the first ') ~ 'with the commit ' ~ late.first_lsn
             ~ ' (tran_id ' ~ late.tran_id ~ '): the log had been captured up to ' ~ state.scanned_lsn %}
-        {% if choice == 'pass' %}
-            {% do dbt_cdc._log_line(what ~ '; no change table has it') %}
-        {% else %}
-            {% do dbt_cdc.raise_cdc_error(
-                22859, what,
-                'readers have had the windows of that place, so no change table has it; to capture it: late commits '
-                ~ '(' ~ dbt_cdc._page('monitoring.md') ~ '); to go on without it, give vars: {cdc_late_commits: pass}'
-            ) %}
-        {% endif %}
+        {% do dbt_cdc._stop_or_tell(
+            'cdc_late_commits', what, '; no change table has it',
+            'readers have had the windows of that place, so no change table has it; to capture it: late commits '
+            ~ '(' ~ dbt_cdc._page('monitoring.md') ~ '); to go on without it, give vars: {cdc_late_commits: pass}'
+        ) %}
     {% endif %}
 {% endmacro %}
 

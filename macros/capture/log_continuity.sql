@@ -97,21 +97,17 @@ from {{ dbt_cdc._state_relation('scan_transactions') }}
 
 {#- A log that begins behind what was captured may lack what came in between. -#}
 {% macro _check_reaches_back(found, scanned_lsn) %}
-    {% set choice = dbt_cdc._stop_or_pass('cdc_log_gap', var('cdc_log_gap', 'stop')) %}
+    {% do dbt_cdc._stop_or_pass('cdc_log_gap') %}
     {% if (found.log_end or found.to_lsn) and found.get('reaches_back') == false
         and scanned_lsn != dbt_cdc._zero_lsn() %}
         {% set what = 'the log begins at ' ~ (found.first_lsn or 'no record any more') ~ ' and was captured up to '
             ~ scanned_lsn ~ ': what came in between may be missing' %}
-        {% if choice == 'pass' %}
-            {% do dbt_cdc._log_line(what) %}
-        {% else %}
-            {% do dbt_cdc.raise_cdc_error(
-                22859, what,
-                'put back what was removed of the log (log_truncation_point says what has to stay); where nothing is '
-                ~ 'missing, as the source was quiet, give vars: {cdc_log_gap: pass} for one run; else begin anew: '
-                ~ 'disable_table of the instances, and run again'
-            ) %}
-        {% endif %}
+        {% do dbt_cdc._stop_or_tell(
+            'cdc_log_gap', what, '',
+            'put back what was removed of the log (log_truncation_point says what has to stay); where nothing is '
+            ~ 'missing, as the source was quiet, give vars: {cdc_log_gap: pass} for one run; else begin anew: '
+            ~ 'disable_table of the instances, and run again'
+        ) %}
     {% endif %}
 {% endmacro %}
 
@@ -127,7 +123,7 @@ from {{ dbt_cdc._state_relation('scan_transactions') }}
 
 {#- What begins at an LSN may be gone from the log meanwhile. -#}
 {% macro _check_log_has(log, lsn, what, way_on='') %}
-    {% if dbt_cdc._stop_or_pass('cdc_log_gap', var('cdc_log_gap', 'stop')) == 'stop'
+    {% if dbt_cdc._stop_or_pass('cdc_log_gap') == 'stop'
         and not dbt_cdc._fetch('select 1 from ' ~ log ~ " where lsn <= '" ~ lsn ~ "' limit 1") %}
         {% do dbt_cdc.raise_cdc_error(
             22859, 'the log begins behind ' ~ lsn ~ ', where ' ~ what ~ ': what came in between may be missing',

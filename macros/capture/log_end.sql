@@ -28,9 +28,7 @@
     {% set given = {
         'maxtrans': dbt_cdc._number_of_var('cdc_maxtrans'), 'maxscans': dbt_cdc._number_of_var('cdc_maxscans'),
     } %}
-    {% if given.maxtrans is none and given.maxscans is none %}
-        {% do return(env_var('DBT_CDC_MOST_COMMITS', '0') | int) %}
-    {% endif %}
+    {% do return(env_var('DBT_CDC_MOST_COMMITS', '0') | int) if given.maxtrans is none and given.maxscans is none %}
     {% do dbt_cdc._check_job('capture', given) %}
     {% set job = dbt_cdc._default_jobs().capture %}
     {% do return((given.maxtrans or job.maxtrans) * (given.maxscans or job.maxscans)) %}
@@ -106,9 +104,7 @@
     that no longer belongs to the window; none without the variable. -#}
 {% macro _scan_until() %}
     {% set bound = var('cdc_scan_until', none) %}
-    {% if bound is none or bound | string | trim == '' %}
-        {% do return(none) %}
-    {% endif %}
+    {% do return(none) if bound is none or bound | string | trim == '' %}
     {% set text = bound | string | trim %}
     {#- YAML reads an LSN without quotes as a number; 20260701 would be one, too -#}
     {% do dbt_cdc.raise_cdc_error(

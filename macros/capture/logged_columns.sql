@@ -11,9 +11,7 @@
         instances | rejectattr('name', 'in', found.keys() | list) | list, log) %}
     {% for instance in instances %}
         {% set names = found.get(instance.name, []) %}
-        {% if dbt_cdc._unlogged(instance, names) %}
-            {% do names.extend(dbt_cdc._all_names(instance, log, has_images=names)) %}
-        {% endif %}
+        {% do names.extend(dbt_cdc._all_names(instance, log, has_images=names)) if dbt_cdc._unlogged(instance, names) %}
         {% set missing = dbt_cdc._unlogged(instance, names) if names else [] %}
         {% set declared = instance.columns | map(attribute='name') | map('lower') | list %}
         {% if missing and names | map('lower') | reject('in', declared) | list %}

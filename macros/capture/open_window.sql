@@ -111,9 +111,7 @@
 
 
 {% macro _window_of(row, scanned_lsn) %}
-    {% if not row or not row.to_lsn %}
-        {% do return({'previous_lsn': scanned_lsn, 'to_lsn': none, 'floor_lsn': none}) %}
-    {% endif %}
+    {% do return({'previous_lsn': scanned_lsn, 'to_lsn': none, 'floor_lsn': none}) if not row or not row.to_lsn %}
     {% do return(dict(
         row,
         previous_lsn=scanned_lsn,

@@ -2,9 +2,8 @@
     `last_sync_version`, up to the last published version; NULL gives all that are kept. A version
     that is too old, or that was never published, is an error unless `allow_stale`. -#}
 {% macro changetable_changes(table, last_sync_version, allow_stale=false) -%}
-    {%- if execute and dbt_cdc._is_unit_test() -%}
-        {%- do return(dbt_cdc._given_rows('change_tracking_' ~ dbt_cdc._suffix_of(table))) -%}
-    {%- endif -%}
+    {%- do return(dbt_cdc._given_rows('change_tracking_' ~ dbt_cdc._suffix_of(table)))
+        if execute and dbt_cdc._is_unit_test() -%}
     {%- if execute -%}
     {%- set tracked = dbt_cdc._find_tracked_table(table) -%}
     {%- set since = dbt_cdc._version_literal(last_sync_version, 'changetable_changes: last_sync_version') -%}
@@ -20,9 +19,7 @@
 
 
 {% macro _version_literal(version, argument) %}
-    {% if version is none %}
-        {% do return('cast(null as bigint)') %}
-    {% endif %}
+    {% do return('cast(null as bigint)') if version is none %}
     {% set text = version | string | trim %}
     {% if version is boolean or not modules.re.match('^-?[0-9]{1,18}$', text) %}
         {% do dbt_cdc.raise_cdc_error(

@@ -1,9 +1,8 @@
 {#- CHANGETABLE(VERSION ...), to be used after `from`: of one key, the version and context of its
     last change; a key that has not changed has NULL, one that was deleted last gives no row. -#}
 {% macro changetable_version(table, primary_key_values) -%}
-    {%- if execute and dbt_cdc._is_unit_test() -%}
-        {%- do return(dbt_cdc._given_rows('change_tracking_' ~ dbt_cdc._suffix_of(table))) -%}
-    {%- endif -%}
+    {%- do return(dbt_cdc._given_rows('change_tracking_' ~ dbt_cdc._suffix_of(table)))
+        if execute and dbt_cdc._is_unit_test() -%}
     {%- if execute -%}
     {%- set tracked = dbt_cdc._find_tracked_table(table) -%}
     {%- set key = dbt_cdc._key_literals(tracked, primary_key_values) -%}

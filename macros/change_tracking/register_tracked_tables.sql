@@ -2,9 +2,7 @@
     position, or after a window that was opened without them. A table whose model was away while
     windows were published begins anew. -#}
 {% macro _register_tracked_tables(state, window) %}
-    {% if not dbt_cdc._tracked_tables() %}
-        {% do return(none) %}
-    {% endif %}
+    {% do return(none) if not dbt_cdc._tracked_tables() %}
     {% set before = dbt_cdc._tracking_before(state.scanned_lsn) %}
     {% set published, read = before.published, before.read %}
     {% set new, returned = [], [] %}
@@ -60,9 +58,7 @@
 
 {#- The last version of the window, or where there is none, before the next one. -#}
 {% macro _version_after(window, read) %}
-    {% if not window.to_lsn %}
-        {% do return(read.version) %}
-    {% endif %}
+    {% do return(read.version) if not window.to_lsn %}
     {% set numbered = dict(window, versions=dbt_cdc._window_versions(window)) %}
     {% do return(read.version + dbt_cdc._fetch(
         'select count(*) as transactions from (' ~ dbt_cdc._versions_sql(numbered) ~ ')'

@@ -5,9 +5,7 @@
     {% set cache = dbt_cdc._invocation_cache() %}
     {% set consumers = cache.setdefault('consumers', {}) %}
     {% set name = dbt_cdc._consumer_name(model) %}
-    {% if name not in consumers %}
-        {% do consumers.update({name: dbt_cdc._resolve_consumer(name)}) %}
-    {% endif %}
+    {% do consumers.update({name: dbt_cdc._resolve_consumer(name)}) if name not in consumers %}
     {% do return(consumers[name]) %}
 {% endmacro %}
 

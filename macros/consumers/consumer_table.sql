@@ -101,9 +101,7 @@
             {% do dbt_cdc._raise_would_be_cut(column.name, wanted, now) %}
         {% endif %}
     {% endfor %}
-    {% if added %}
-        {% do run_query('alter table ' ~ relation ~ ' add columns (' ~ added | join(', ') ~ ')') %}
-    {% endif %}
+    {% do run_query('alter table ' ~ relation ~ ' add columns (' ~ added | join(', ') ~ ')') if added %}
     {% do dbt_cdc._alter_types(relation, widened) %}
 {% endmacro %}
 

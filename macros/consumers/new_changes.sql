@@ -5,9 +5,7 @@
 {% macro new_changes(
     capture_instance, mode=none, initial=none, initial_lsn=none, with_commit_time=none
 ) -%}
-    {%- if execute and dbt_cdc._is_unit_test() -%}
-        {%- do return(dbt_cdc._given_rows(dbt_cdc._object_name(capture_instance) ~ '_ct')) -%}
-    {%- endif -%}
+    {%- do return(dbt_cdc._given_changes(capture_instance)) if execute and dbt_cdc._is_unit_test() -%}
     {%- if not execute -%}
         {%- do dbt_cdc._depend_on_instances([capture_instance]) -%}
         {%- do dbt_cdc._state_relation('consumer_bookmarks') -%}

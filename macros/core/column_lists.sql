@@ -1,8 +1,6 @@
 {#- Lists of columns as SQL Server's procedures take them: 'a, "b c", [d]', or a YAML list. -#}
 {% macro _split_columns(text, setting) %}
-    {% if text is not string %}
-        {% do return(none if text is none else dbt_cdc._checked_names(setting, text)) %}
-    {% endif %}
+    {% do return(none if text is none else dbt_cdc._checked_names(setting, text)) if text is not string %}
     {% set names = [] %}
     {% set rest = {'text': text.strip()} %}
     {% for step in range(text | length + 1) if rest.text %}
@@ -27,9 +25,7 @@
 {#- The listed columns of the source, in its order. -#}
 {% macro _chosen_columns(meta, columns, captured_column_list) %}
     {% set wanted = dbt_cdc._split_columns(captured_column_list, 'captured_column_list') %}
-    {% if wanted is none %}
-        {% do return(columns) %}
-    {% endif %}
+    {% do return(columns) if wanted is none %}
     {% set names = columns | map(attribute='name') | list %}
     {% set wanted = dbt_cdc._as_spelled(wanted, columns) %}
     {% for name in wanted if name not in names %}

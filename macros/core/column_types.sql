@@ -65,9 +65,7 @@
 {#- From 1; the same letter case first, then any; none where there is no such column. -#}
 {% macro _find_ordinal(columns, column_name) %}
     {% set names = columns | map(attribute='name') | list %}
-    {% if column_name in names %}
-        {% do return(names.index(column_name) + 1) %}
-    {% endif %}
+    {% do return(names.index(column_name) + 1) if column_name in names %}
     {% set names = names | map('lower') | list %}
     {% set name = (column_name if column_name is not none else '') | string | lower %}
     {% do return(names.index(name) + 1 if name in names else none) %}

@@ -5,9 +5,7 @@
 
 
 {% macro _shift_lsn(lsn, step, name) %}
-    {% if not execute or lsn is none %}
-        {% do return(lsn) %}
-    {% endif %}
+    {% do return(lsn) if not execute or lsn is none %}
     {% set number = dbt_cdc._normalize_lsn(lsn, name ~ ': lsn')[2:] | int(base=16) + step %}
     {% if number < 0 or number >= 2 ** 80 %}
         {% do dbt_cdc.raise_cdc_error(

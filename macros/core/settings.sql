@@ -31,10 +31,21 @@
 {% endmacro %}
 
 
-{% macro _stop_or_pass(name, choice) %}
+{% macro _stop_or_pass(name) %}
+    {% set choice = var(name, 'stop') %}
     {% if choice not in ['stop', 'pass'] %}
         {% do dbt_cdc.raise_cdc_error(
             22963, 'var ' ~ name ~ " is '" ~ choice ~ "'", "give 'stop' or 'pass'") %}
     {% endif %}
     {% do return(choice) %}
+{% endmacro %}
+
+
+{#- Stops the run at what the variable is about, or tells of it where the project goes on. -#}
+{% macro _stop_or_tell(name, what, told, advice) %}
+    {% if dbt_cdc._stop_or_pass(name) == 'pass' %}
+        {% do dbt_cdc._log_line(what ~ told) %}
+    {% else %}
+        {% do dbt_cdc.raise_cdc_error(22859, what, advice) %}
+    {% endif %}
 {% endmacro %}

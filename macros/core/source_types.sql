@@ -50,9 +50,7 @@
 {% macro _type_digits(data_type) %}
     {% set integers = {'tinyint': 3, 'byte': 3, 'smallint': 5, 'short': 5, 'int': 10, 'integer': 10,
         'bigint': 19, 'long': 19} %}
-    {% if data_type in integers %}
-        {% do return([integers[data_type], 0]) %}
-    {% endif %}
+    {% do return([integers[data_type], 0]) if data_type in integers %}
     {% set scale = dbt_cdc._type_size(data_type, 1) %}
     {% do return([(dbt_cdc._type_size(data_type) or 10) - scale, scale]) %}
 {% endmacro %}

@@ -1,9 +1,7 @@
 {#- A UTC time as the macros take it -> yyyy-mm-dd hh:mm:ss[.ffffff]; NULL stays NULL, anything that is
     no time is an error. -#}
 {% macro _normalize_time(time, argument) %}
-    {% if time is none %}
-        {% do return(none) %}
-    {% endif %}
+    {% do return(none) if time is none %}
     {% set text = time | string | trim %}
     {% set pattern = '^\\d{4}-\\d{2}-\\d{2}([T ]\\d{2}:\\d{2}(:\\d{2}(\\.\\d{1,9})?(Z|[+-]\\d{2}:\\d{2})?)?)?$' %}
     {% if modules.re.match(pattern, text) %}

@@ -19,9 +19,7 @@
         {%- for column in chunk if column.name in instance.index_columns -%}
             {%- do bits.append(2 ** chunk.index(column)) -%}
         {%- endfor -%}
-        {%- if bits -%}
-            {%- do tests.append('mask_' ~ loop.index ~ ' & ' ~ bits | sum ~ ' <> 0') -%}
-        {%- endif -%}
+        {%- do tests.append('mask_' ~ loop.index ~ ' & ' ~ bits | sum ~ ' <> 0') if bits -%}
     {%- endfor -%}
     {{ tests | join(' or ') or 'false' }}
 {%- endmacro %}

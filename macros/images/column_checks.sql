@@ -3,9 +3,7 @@
 {#- Whether a value is not what the image says, or the image is none. -#}
 {% macro _is_misfit(instance) -%}
     {%- set long, tests = [dbt_cdc._is_no_image(instance)], [] -%}
-    {%- if instance.before_image == 'complete' -%}
-        {%- do tests.append('size(missing) > 0') -%}
-    {%- endif -%}
+    {%- do tests.append('size(missing) > 0') if instance.before_image == 'complete' -%}
     {%- for column in instance.columns -%}
         {%- for misfit in dbt_cdc._misfits(column) -%}
             {%- do (long if '\n' in misfit else tests).append(misfit) -%}
@@ -40,9 +38,7 @@ end
     conditions, of which one holds; empty where it always is. -#}
 {% macro _misfits(column) %}
     {% set read, value = 'image.' ~ dbt_cdc._column(column.name), 'value.' ~ dbt_cdc._column(column.name) %}
-    {% if dbt_cdc._is_computed(column) %}
-        {% do return([]) %}
-    {% endif %}
+    {% do return([]) if dbt_cdc._is_computed(column) %}
     {% set misfits = dbt_cdc._decoded_misfits(column, read, value) if column.encodings
         else dbt_cdc._plain_misfits(column, read, value) %}
     {% if dbt_cdc._type_family(column.data_type) == 'text' %}

@@ -53,9 +53,7 @@
     {% endif %}
     {#- A schema calls hexadecimal binaries and decimals with a point strings, other binaries bytes; PostgreSQL calls
         decimals with a point numeric. -#}
-    {% if name == 'numeric' and encoding.name == 'decimal' %}
-        {% do return({'name': none}) %}
-    {% endif %}
+    {% do return({'name': none}) if name == 'numeric' and encoding.name == 'decimal' %}
     {% if of_log == 'string' and (is_binary or encoding.name == 'decimal') %}
         {% do return({'name': 'binary(hex)' if is_binary else none}) %}
     {% endif %}

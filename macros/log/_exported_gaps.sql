@@ -3,7 +3,7 @@
 {#- The cleanup job of SQL Server removes commits and changes, and an instance begins when it was made. `first_lsn`: of
     lsn_time_mapping, where that is behind the log's end. -#}
 {% macro _check_export_goes_on(tables, lsn_time_mapping, change_tables, log, last_lsn, first_lsn) %}
-    {% if dbt_cdc._stop_or_pass('cdc_log_gap', var('cdc_log_gap', 'stop')) == 'stop' %}
+    {% if dbt_cdc._stop_or_pass('cdc_log_gap') == 'stop' %}
         {% do dbt_cdc.raise_cdc_error(
             22859, 'change_table_log: ' ~ lsn_time_mapping ~ ' begins at ' ~ first_lsn ~ ', and ' ~ log ~ ' ends at '
             ~ last_lsn ~ ': what came in between may be missing',

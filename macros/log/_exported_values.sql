@@ -19,9 +19,7 @@
 
 {#- Its columns, asked once in a command; with --empty a relation is a query of no rows. -#}
 {% macro _exported_described(relation) %}
-    {% if not execute %}
-        {% do return([]) %}
-    {% endif %}
+    {% do return([]) if not execute %}
     {% set described = dbt_cdc._invocation_cache().setdefault('exported_columns', {}) %}
     {% set table = relation.replace(limit=none) %}
     {% if table | string not in described %}

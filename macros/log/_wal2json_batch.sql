@@ -22,9 +22,7 @@
             last_position=last_position,
             resume_position=batch.open_position - 1 if batch.open_position is not none else last_position
         ) %}
-        {% if last_position is not none %}
-            {% do dbt_cdc._wal2json_count_landed(events, batch, log_end) %}
-        {% endif %}
+        {% do dbt_cdc._wal2json_count_landed(events, batch, log_end) if last_position is not none %}
     {% endif %}
     {% do return(batch) %}
 {% endmacro %}

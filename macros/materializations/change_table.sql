@@ -51,9 +51,7 @@
 {#- The rows of the model's SQL, in the order of the change table's columns. What is around change_table() may
     leave rows out and mask values; it gives the same columns, of types that the table's hold. -#}
 {% macro _declared_rows(instance, rows) %}
-    {% if not dbt_cdc._is_edited(model) %}
-        {% do return(rows) %}
-    {% endif %}
+    {% do return(rows) if not dbt_cdc._is_edited(model) %}
     {% set wanted = dbt_cdc._change_table_columns(instance) %}
     {% set described = run_query('describe query ' ~ rows).columns %}
     {% set found = described[0].values() | list %}

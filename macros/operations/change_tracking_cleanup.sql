@@ -44,9 +44,7 @@
     (`mark`: rows up to it; more where it was truncated). -#}
 {% macro _planned_cleanup(settings) %}
     {% set state = dbt_cdc._tracking_state() %}
-    {% if state.current_version is none %}
-        {% do return({'version': 0, 'tables': []}) %}
-    {% endif %}
+    {% do return({'version': 0, 'tables': []}) if state.current_version is none %}
     {% set version = [
         dbt_cdc._fetch(dbt_cdc._invalid_version_sql(state, settings))[0].version | int,
         settings.invalid_cleanup_version,

@@ -27,9 +27,7 @@
     {% set condition = column ~ ' <= ' ~ mark %}
     {% set is_there = load_cached_relation(relation) is not none %}
     {% set dead = dbt_cdc._dead_versions(relation, condition) if is_there %}
-    {% if is_there and not dead %}
-        {% do return(0) %}
-    {% endif %}
+    {% do return(0) if is_there and not dead %}
     {% set started = dbt_cdc._now() %}
     {% do dbt_cdc._insert_state('mschange_tracking_history', [{
         'internal_table_name': relation.identifier, 'table_name': table_name, 'start_time': started,

@@ -17,9 +17,7 @@
                 {% do failed.append(name) %}
             {% else %}
                 {% do log(('would drop ' if dry_run else 'dropping ') ~ kind ~ ' ' ~ name, info=true) %}
-                {% if not dry_run and not dbt_cdc._drop_object(kind, name) %}
-                    {% do failed.append(name) %}
-                {% endif %}
+                {% do failed.append(name) if not dry_run and not dbt_cdc._drop_object(kind, name) %}
             {% endif %}
         {% endfor %}
         {% if failed %}

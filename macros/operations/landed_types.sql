@@ -59,9 +59,7 @@
 
 {% macro _observed_type(row) %}
     {% set base = row.variant_type.split('(')[0] | lower %}
-    {% if base == 'string' %}
-        {% do return('date' if row.is_date else 'timestamp' if row.is_time else 'string') %}
-    {% endif %}
+    {% do return('date' if row.is_date else 'timestamp' if row.is_time else 'string') if base == 'string' %}
     {% do return({
         'bigint': 'bigint', 'decimal': 'decimal(38,18)', 'boolean': 'boolean', 'double': 'double',
     }.get(base, 'string')) %}

@@ -22,9 +22,7 @@
         if instance.capture_instance | lower not in published and instance.low_end <= state.scanned_lsn %}
         {% do return(dbt_cdc._zero_lsn()) %}
     {% endfor %}
-    {% if not published and state.scanned_lsn == dbt_cdc._zero_lsn() %}
-        {% do return(dbt_cdc._zero_lsn()) %}
-    {% endif %}
+    {% do return(dbt_cdc._zero_lsn()) if not published and state.scanned_lsn == dbt_cdc._zero_lsn() %}
     {% set needed = dbt_cdc._fetch(
         'select min(begin_lsn) as lsn from ' ~ dbt_cdc._state_relation('scan_transactions')
         ~ " where window_to_lsn > '" ~ state.scanned_lsn ~ "' or (window_to_lsn = '"

@@ -7,9 +7,7 @@
     {% endif %}
     {% set body = '{' ~ '{ dbt_cdc.change_table() }' ~ '}' %}
     {% set yaml = dbt_cdc._model_yaml(node, origin) %}
-    {% if file %}
-        {% do return(body if file == 'sql' else yaml) %}
-    {% endif %}
+    {% do return(body if file == 'sql' else yaml) if file %}
     {% do return(
         '-- models/' ~ node.name ~ '.sql\n' ~ body ~ '\n\n# models/' ~ node.name ~ '.yml\n' ~ yaml
     ) %}

@@ -91,13 +91,9 @@
         {% set left = dead - removed | sum %}
         {% set first = {'condition': condition, 'rows': left} if left <= threshold or not cut_by
             else dbt_cdc._first_rows(relation, condition, cut_by, threshold) %}
-        {% if not first.rows %}
-            {% do return(removed | sum) %}
-        {% endif %}
+        {% do return(removed | sum) if not first.rows %}
         {% set outcome = dbt_cdc._delete_rows(relation, first.condition, readable) %}
-        {% if outcome != 'done' %}
-            {% do return(outcome) %}
-        {% endif %}
+        {% do return(outcome) if outcome != 'done' %}
         {% do removed.append(first.rows) %}
         {% do dbt_cdc._log_line(
             'cleanup: ' ~ (relation | string).split('.')[-1] ~ ': ' ~ removed | sum ~ ' of ' ~ dead

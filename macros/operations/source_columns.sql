@@ -17,9 +17,7 @@
         ) %}
     {% endif %}
     {% set ddl = dbt_cdc._last_ddl(log, source_schema, source_name) %}
-    {% if ddl %}
-        {% do return(dbt_cdc._with_known_types(log, table, dbt_cdc._columns_of_ddl(ddl), 'ddl')) %}
-    {% endif %}
+    {% do return(dbt_cdc._with_known_types(log, table, dbt_cdc._columns_of_ddl(ddl), 'ddl')) if ddl %}
     {% set is_adapters = 'encodings' in adapter.get_columns_in_relation(log) | map(attribute='name') %}
     {% set schemas = dbt_cdc._schemas_in_log(log, of_table) if is_adapters else [] %}
     {% set source = {'origin': 'the schemas of the events', 'columns': dbt_cdc._columns_of_schemas(schemas)} if schemas

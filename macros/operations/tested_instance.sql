@@ -25,9 +25,7 @@
 {#- The end of the window that this command captures, or that was opened within `max_minutes` and is not published. -#}
 {% macro _being_scanned(instance, max_minutes) %}
     {% set to_lsn = dbt_cdc._invocation_cache().get('window', {}).get('to_lsn') if execute %}
-    {% if not execute or to_lsn or not dbt_cdc._has_state('scan_transactions') %}
-        {% do return(to_lsn or '') %}
-    {% endif %}
+    {% do return(to_lsn or '') if not execute or to_lsn or not dbt_cdc._has_state('scan_transactions') %}
     {% do return(dbt_cdc._fetch('select max(window_to_lsn) as lsn from ' ~ dbt_cdc._state_relation('scan_transactions')
         ~ " where window_to_lsn > '" ~ instance.scanned_lsn ~ "' and opened_at >= current_timestamp() - interval '"
         ~ max_minutes | int ~ "' minute")[0].lsn or '') %}
@@ -38,9 +36,7 @@
     has not read and the job still holds for it is not too old. -#}
 {% macro _oldest_lsn_to_keep(instance, grace_minutes) %}
     {% set job = dbt_cdc._jobs().get('cleanup') if execute and instance.interval.get('high_end') %}
-    {% if not job %}
-        {% do return(none) %}
-    {% endif %}
+    {% do return(none) if not job %}
     {% set mark = dbt_cdc._fetch(dbt_cdc._retention_mark_sql(
         dbt_cdc._published_state(), job.retention + grace_minutes | int))[0].lsn %}
     {% set kept = [mark or ''] %}
@@ -48,9 +44,7 @@
         {% set bookmark = bookmarks.get(instance.name | lower, {}) %}
         {% do kept.append(bookmark.last_lsn or kept[0]) if bookmark.mode %}
     {% endfor %}
-    {% if kept | min < kept[0] %}
-        {% do return([kept | min, dbt_cdc._first_lsn_to_hold(job, grace_minutes) or ''] | max) %}
-    {% endif %}
+    {% do return([kept | min, dbt_cdc._first_lsn_to_hold(job, grace_minutes) or ''] | max) if kept | min < kept[0] %}
     {% do return(mark) %}
 {% endmacro %}
 

@@ -1,9 +1,7 @@
 {#- All changes in [from_lsn, to_lsn] in the shape of Delta's change data feed and of Spark's CHANGES
     clause, to be used after `from`. The commit's version is its LSN, a string that sorts. -#}
 {% macro change_feed(capture_instance, from_lsn, to_lsn) -%}
-    {%- if execute and dbt_cdc._is_unit_test() -%}
-        {%- do return(dbt_cdc._given_rows(dbt_cdc._object_name(capture_instance) ~ '_ct')) -%}
-    {%- endif -%}
+    {%- do return(dbt_cdc._given_changes(capture_instance)) if execute and dbt_cdc._is_unit_test() -%}
     {%- set window = dbt_cdc._query_window(
         'change_feed', capture_instance, from_lsn, to_lsn, 'all update old') -%}
     (

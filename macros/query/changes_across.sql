@@ -37,9 +37,7 @@
         and registered.source_schema == source_schema and registered.source_name == source_name %}
         {% do found.append(registered) %}
     {% endfor %}
-    {% if not found %}
-        {% do dbt_cdc._raise_not_captured(source_schema ~ '.' ~ source_name) %}
-    {% endif %}
+    {% do dbt_cdc._raise_not_captured(source_schema ~ '.' ~ source_name) if not found %}
     {% set instances = dbt_cdc._old_and_new(found) | reverse | list %}
     {% set hand_over = instances[0].start_lsn %}
     {% if instances | length == 1 or from_lsn >= hand_over %}

@@ -14,3 +14,8 @@
 {% macro _given_rows(name) -%}
     (select * from {{ dbt_cdc._ref_of_project(name) }})
 {%- endmacro %}
+
+
+{% macro _given_changes(capture_instance) %}
+    {% do return(dbt_cdc._given_rows(dbt_cdc._object_name(capture_instance) ~ '_ct')) %}
+{% endmacro %}

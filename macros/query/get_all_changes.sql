@@ -3,9 +3,7 @@
 {% macro get_all_changes(
     capture_instance, from_lsn, to_lsn, row_filter_option='all', with_commit_time=false
 ) -%}
-    {%- if execute and dbt_cdc._is_unit_test() -%}
-        {%- do return(dbt_cdc._given_rows(dbt_cdc._object_name(capture_instance) ~ '_ct')) -%}
-    {%- endif -%}
+    {%- do return(dbt_cdc._given_changes(capture_instance)) if execute and dbt_cdc._is_unit_test() -%}
     {%- set window = dbt_cdc._query_window(
         'get_all_changes', capture_instance, from_lsn, to_lsn, row_filter_option) -%}
     (

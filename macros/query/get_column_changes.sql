@@ -2,9 +2,7 @@
     used after `from`: `__$start_lsn`, `__$seqval`, `__$operation` (1, 2 or 4), the key, `__$column_name`,
     `__$old_value`, `__$new_value` (text; binary as base64), `__$commit_time`. -#}
 {% macro get_column_changes(capture_instance, from_lsn, to_lsn, with_commit_time=true) -%}
-    {%- if execute and dbt_cdc._is_unit_test() -%}
-        {%- do return(dbt_cdc._given_rows(dbt_cdc._object_name(capture_instance) ~ '_ct')) -%}
-    {%- endif -%}
+    {%- do return(dbt_cdc._given_changes(capture_instance)) if execute and dbt_cdc._is_unit_test() -%}
     {%- set window = dbt_cdc._query_window(
         'get_column_changes', capture_instance, from_lsn, to_lsn, 'all update old') -%}
     {%- set columns = window.columns -%}

@@ -9,9 +9,7 @@
     {% endif %}
     {% set lsn = dbt_cdc._normalize_lsn(lsn, 'map_lsn_to_time: lsn') %}
     {% set mapping = dbt_cdc._mapping_to_read() %}
-    {% if lsn > (dbt_cdc._published_state(mapping).high_end or '') %}
-        {% do return(none) %}
-    {% endif %}
+    {% do return(none) if lsn > (dbt_cdc._published_state(mapping).high_end or '') %}
     {% set found = dbt_cdc._fetch(
         'select cast(max(tran_end_time) as string) as time, ' ~ dbt_cdc._session_time_zone() ~ ' as time_zone from '
         ~ mapping ~ " where start_lsn = '" ~ lsn ~ "'"

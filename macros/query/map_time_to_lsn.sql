@@ -17,9 +17,7 @@
     {% set time = dbt_cdc._normalize_time(time, 'map_time_to_lsn: time') %}
     {% set mapping = dbt_cdc._mapping_to_read() %}
     {% set high_end = dbt_cdc._published_state(mapping).high_end %}
-    {% if not high_end or time is none %}
-        {% do return(none) %}
-    {% endif %}
+    {% do return(none) if not high_end or time is none %}
     {% do return(dbt_cdc._fetch(
         'select ' ~ ('max' if operator.startswith('largest') else 'min')
         ~ '(struct(tran_end_time, start_lsn)).start_lsn as lsn from '

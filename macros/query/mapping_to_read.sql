@@ -4,9 +4,7 @@
     {% do dbt_cdc._check_is_no_unit_test() %}
     {% set mapping = ref('dbt_cdc', 'lsn_time_mapping') %}
     {% set own = dbt_cdc._state_relation('lsn_time_mapping') %}
-    {% if dbt_cdc._resolved_consumer() %}
-        {% do return(own) %}
-    {% endif %}
+    {% do return(own) if dbt_cdc._resolved_consumer() %}
     {% for instance in (dbt_cdc._capture_instances().values() if dbt_cdc._parents_of_model() else [])
         if instance.unique_id in dbt_cdc._parents_of_model()
         and (capture_instance is none or instance.name | lower == capture_instance | lower) %}

@@ -4,9 +4,7 @@
     capture_instance, start_time=none, end_time=none, row_filter_option='all',
     closed_high_end_point=true, column_list=none, update_flag_list=none
 ) -%}
-    {%- if execute and dbt_cdc._is_unit_test() -%}
-        {%- do return(dbt_cdc._given_rows(dbt_cdc._object_name(capture_instance) ~ '_ct')) -%}
-    {%- endif -%}
+    {%- do return(dbt_cdc._given_changes(capture_instance)) if execute and dbt_cdc._is_unit_test() -%}
     {%- set window = dbt_cdc._time_window(
         'net_changes_between', capture_instance, start_time, end_time, row_filter_option,
         closed_high_end_point, column_list, update_flag_list) -%}

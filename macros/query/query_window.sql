@@ -3,9 +3,7 @@
     where the query runs, see _validity_guard. -#}
 {% macro _query_window(function, capture_instance, from_lsn, to_lsn, row_filter_option) %}
     {% set window = dbt_cdc._new_window(function, capture_instance) %}
-    {% if not execute %}
-        {% do return(window) %}
-    {% endif %}
+    {% do return(window) if not execute %}
     {% set from_lsn = dbt_cdc._normalize_lsn(from_lsn, function ~ ': from_lsn') %}
     {% set to_lsn = dbt_cdc._normalize_lsn(to_lsn, function ~ ': to_lsn') %}
     {% set option = dbt_cdc._row_filter_option(window, row_filter_option) %}
@@ -56,9 +54,7 @@
 {#- Masks and keys are those of the instance as it was entered; the next scan would stop at the edit, too. -#}
 {% macro _check_as_entered(instance, mapping) %}
     {% set cache = dbt_cdc._invocation_cache() %}
-    {% if 'instances_as_entered' not in cache %}
-        {% do cache.update(instances_as_entered=dbt_cdc._registered_if_any()) %}
-    {% endif %}
+    {% do cache.update(instances_as_entered=dbt_cdc._registered_if_any()) if 'instances_as_entered' not in cache %}
     {% if instance.name | lower in cache.instances_as_entered
         and mapping | string == dbt_cdc._state_relation('lsn_time_mapping') | string %}
         {% do dbt_cdc._check_unedited(instance, cache.instances_as_entered[instance.name | lower]) %}

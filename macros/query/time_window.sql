@@ -5,9 +5,7 @@
     column_list, update_flag_list
 ) %}
     {% set window = dbt_cdc._new_window(function, capture_instance) %}
-    {% if not execute %}
-        {% do return(window) %}
-    {% endif %}
+    {% do return(window) if not execute %}
     {% set instance = window.instance %}
     {% set start_time = dbt_cdc._normalize_time(start_time, function ~ ': start_time') %}
     {% set end_time = dbt_cdc._normalize_time(end_time, function ~ ': end_time') %}
@@ -28,9 +26,7 @@
 {#- The captured columns of a list, as they are spelled: none gives all; a text separates by commas, as
     in SQL Server. -#}
 {% macro _listed_columns(instance, names, number) %}
-    {% if names is none %}
-        {% do return(instance.columns | map(attribute='name') | list) %}
-    {% endif %}
+    {% do return(instance.columns | map(attribute='name') | list) if names is none %}
     {% set listed = [] %}
     {% for name in dbt_cdc._split_columns(names, 'column_list' if number == 22918 else 'update_flag_list') %}
         {% set ordinal = dbt_cdc._captured_ordinal(instance, name, number) %}

@@ -37,9 +37,7 @@
 
 {#- Without its comments; of those that MySQL executes the text stays. -#}
 {% macro _without_comments(command) %}
-    {% if not modules.re.search('/[*]|--|#', command or '') %}
-        {% do return(command or '') %}
-    {% endif %}
+    {% do return(command or '') if not modules.re.search('/[*]|--|#', command or '') %}
     {% set parts = [] %}
     {% for part in modules.re.split(
         '(?s)' ~ dbt_cdc._quoted_texts() ~ '|/\\*(?!M?!).*?\\*/|/\\*M?!\\d*|\\*/|--[^\\n]*|(?<!\\S)#(?=[\\s!])[^\\n]*',

@@ -42,18 +42,14 @@
     {% for later in changes if later.commit_lsn >= change.commit_lsn
         and dbt_cdc._source_of(later) == dbt_cdc._source_of(change) %}
         {% set other = dbt_cdc._old_name_of_table(later.ddl_command, change.source_name) %}
-        {% if other %}
-            {% do return(other) %}
-        {% endif %}
+        {% do return(other) if other %}
     {% endfor %}
     {% do return(none) %}
 {% endmacro %}
 
 
 {% macro _columns_of_record(change, after_image) %}
-    {% if after_image is none or change.operation != 'DDL' %}
-        {% do return(none) %}
-    {% endif %}
+    {% do return(none) if after_image is none or change.operation != 'DDL' %}
     {% set columns = fromjson(after_image, none) %}
     {% set is_list = columns is sequence and columns is not string and columns is not mapping %}
     {% set wrong = (columns | rejectattr('name') | list) + (columns | rejectattr('type') | list)

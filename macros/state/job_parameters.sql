@@ -4,9 +4,7 @@
 {#- The jobs: {capture: {...}, cleanup: {...}}; parameters of the other job are 0. What cdc_jobs holds, and as
     long as nobody has asked for a change, the defaults. -#}
 {% macro _jobs() %}
-    {% if not dbt_cdc._has_state('cdc_jobs') %}
-        {% do return(dbt_cdc._default_jobs()) %}
-    {% endif %}
+    {% do return(dbt_cdc._default_jobs()) if not dbt_cdc._has_state('cdc_jobs') %}
     {% set rows = dbt_cdc._fetch(
         'select job_id, job_type, maxtrans, maxscans, continuous, pollinginterval, retention, '
         ~ 'threshold, is_threshold_given from ' ~ dbt_cdc._state_relation('cdc_jobs') ~ ' order by job_type'

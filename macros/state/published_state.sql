@@ -18,9 +18,7 @@
         {% endfor %}
     {% endif %}
     {% for row in rows or [] %}
-        {% if row.capture_instance %}
-            {% do state.intervals.update({row.capture_instance | lower: row}) %}
-        {% endif %}
+        {% do state.intervals.update({row.capture_instance | lower: row}) if row.capture_instance %}
         {% do state.update(
             high_end=[state.high_end or '', row.high_end or ''] | max or none,
             scanned_lsn=[state.scanned_lsn, row.get('scanned_lsn') or row.high_end or ''] | max

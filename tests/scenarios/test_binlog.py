@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -13,6 +14,7 @@ from pyspark.sql import SparkSession
 from reference import stories
 from reference.debezium import Event
 from reference.source import BinlogConnector, Database
+from reference.stories import Story
 from test_debezium_faults import MODEL, SOURCE, Shop, row, updates
 from test_debezium_stories import Statement, has_the_truth, seeds, wrong_stories
 
@@ -486,7 +488,25 @@ def statement(shop: Shop) -> Statement:
     return Statement(shop)
 
 
+def has_no_end_of_its_last_attempt(story: Story) -> bool:
+    """Whether a connector broke off inside a transaction behind all of its events, so that the next
+    attempt's END counts none: of which attempt the END before is, nothing tells."""
+    ends: dict[str, set[int]] = defaultdict(set)
+    numbers: dict[str, dict[tuple[Any, ...], set[int]]] = defaultdict(lambda: defaultdict(set))
+    for event in story.events:
+        value = json.loads(event.value or "{}")
+        if value.get("status") == "END":
+            ends[value["id"]].add(value["event_count"])
+        elif value.get("transaction"):
+            told, source = value["transaction"], value["source"]
+            place = source["file"], source["pos"], source["row"], value["op"] != "d"
+            numbers[told["id"]][place].add(told["total_order"])
+    last = {xid: places[max(places)] for xid, places in numbers.items()}
+    return any(len(found) > 1 and min(found) not in ends[xid] for xid, found in last.items())
+
+
 @pytest.mark.parametrize("first", range(0, 300, 10))
 def test_many_stories(statement: Statement, first: int) -> None:
     seeds = range(30_000 + first, 30_000 + first + 10)
-    assert wrong_stories(statement, seeds, BinlogConnector) == {}
+    may_wait = has_no_end_of_its_last_attempt
+    assert wrong_stories(statement, seeds, BinlogConnector, may_wait) == {}
