@@ -3,7 +3,7 @@
     (docs/decisions/0002). -#}
 {% macro _version_guard(tracked, last_sync_version, allow_stale) -%}
     {%- if tracked.is_unpublished -%}
-    (select '' as checked)
+    (select cast(null as string) as checked)
     where false
     {%- else -%}
     (

@@ -1,26 +1,29 @@
 {#- Where PostgreSQL logs the key of an old row alone (replica identity default), a delete's image has all columns,
     the others invented: NULL, or where the column takes none its default, zero, 1970. No event tells it by itself. A
-    table whose deletes all look so, while rows of theirs had landed with more, stops the log unless `before_images`
-    names it; then its deletes need their keys. -#}
+    table whose first or last deletes look so, while rows of theirs had landed with more, stops the log unless
+    `before_images` names it; then its deletes need their keys. -#}
 {% macro _debezium_check_deletes(events, batch, before_images) %}
-    {% set lacking, names, topics = [], {}, [] %}
+    {% set lacking, names, first, same, topics = [], {}, {}, [], [] %}
     {% for row in dbt_cdc._fetch(dbt_cdc._debezium_bare_deletes(events, batch)) %}
-        {% if row.source_table not in before_images %}
+        {% if row.source_table not in before_images and (row.is_bare or row.is_same) %}
             {% do names.update({row.source_table: fromjson(row.names) if row.names else none}) %}
+            {% do first.update({row.source_table: row.first_position | int}) %}
+            {% do same.append(row.source_table) if row.is_same %}
             {% do topics.append(row.topic) if row.topic not in topics %}
-        {% elif row.names %}
+        {% elif row.source_table in before_images and row.lacks_keys %}
             {% do lacking.append(row) %}
         {% endif %}
     {% endfor %}
     {% do dbt_cdc._debezium_raise_deletes('deletes have no key, and before_images names their table', lacking,
         events, batch, true) if lacking %}
+    {#- PostgreSQL that logs the row before of an update logs that of a delete, too -#}
     {% if names.values() | select | list %}
         {% for row in dbt_cdc._fetch(dbt_cdc._debezium_whole_updates(events, batch, topics))
-            if names.get(row.source_table) %}
+            if names.get(row.source_table) and row.position | int < first[row.source_table] %}
             {% do names.pop(row.source_table) %}
         {% endfor %}
     {% endif %}
-    {% set found = dbt_cdc._fetch(dbt_cdc._debezium_bared_rows(events, batch, names, topics)) if names else [] %}
+    {% set found = dbt_cdc._fetch(dbt_cdc._debezium_bared_rows(events, batch, names, same, topics)) if names else [] %}
     {% do dbt_cdc._debezium_raise_deletes('deletes tell the key alone, and the rows had more', found, events, batch,
         names[found[0].source_table] is not none) if found %}
 {% endmacro %}
@@ -37,16 +40,17 @@
         ('land keys (' ~ dbt_cdc._page('landing.md') ~ '), and give these deletes theirs: an UPDATE of key in '
             ~ events ~ ", sent by run_statement, as '{\"id\":1}'; then " if lacks_keys)
         ~ "say so: before_images={'" ~ name ~ "': 'key'} in debezium_log, and before_image: partial of its "
-        ~ 'instances; for whole rows from here on, ' ~ ('set binlog_row_image=FULL'
-        if dbt_cdc._debezium_reads_binlog(batch) else 'alter table ' ~ name ~ ' replica identity full')
-        ~ '; nothing of this batch is in the log'
+        ~ 'instances; to have whole rows of later deletes, '
+        ~ ('set binlog_row_image=FULL' if dbt_cdc._debezium_reads_binlog(batch)
+            else 'alter table ' ~ name ~ ' replica identity full')
+        ~ ' as well; nothing of this batch is in the log'
     ) %}
 {% endmacro %}
 
 
-{#- By topic the tables whose deletes in the batch all tell nothing but the key, or all the same beside it, as a
-    default; and those whose deletes have no key, with `names`: columns that tell rows apart, all of the key's if the
-    deletes tell no more. -#}
+{#- By topic the tables whose first or last delete in the batch tells nothing but the key, or that all tell the same
+    beside it, as a default. Of deletes without a key what is not told may be invented; `names` are columns that tell
+    their rows apart, all of the key's if the deletes tell no more. -#}
 {% macro _debezium_bare_deletes(events, batch) -%}
 with {{ dbt_cdc._debezium_images_beside_keys(events, batch, ['d'], 'before') }}
 
@@ -54,6 +58,10 @@ select
     source_table,
     topic,
     deletes,
+    first_position,
+    is_bare,
+    is_same,
+    lacks_keys,
     if(lacks_keys, to_json(if(
         exists(map_keys(first_row), name -> not first_row[name] <=> last_row[name]),
         filter(map_keys(first_row), name -> not first_row[name] <=> last_row[name]),
@@ -64,34 +72,43 @@ from (
         source_table,
         topic,
         count(*) as deletes,
+        min(position) as first_position,
         bool_or(key is null) as lacks_keys,
-        not bool_or(tells_more) or count(*) > 1 and count(distinct to_json(others)) = 1 as is_bare,
-        min_by(others, position) as first_row,
-        max_by(others, position) as last_row
+        min_by(is_bare, position) or max_by(is_bare, position) as is_bare,
+        count(key) > 1 and count(distinct to_json(others)) = 1 as is_same,
+        min_by(others, if(is_bare, position, null)) as first_row,
+        max_by(others, if(is_bare, position, null)) as last_row
     from images
     group by source_table, topic
     having max(size(others)) > 0
 )
-where is_bare or lacks_keys
+where is_bare or is_same or lacks_keys
 {%- endmacro %}
 
 
-{#- The tables with an update that tells the row before: PostgreSQL then logs it in deletes, too. -#}
+{#- The tables with an update that tells the row before, and where the first one is. -#}
 {% macro _debezium_whole_updates(events, batch, topics) -%}
 with {{ dbt_cdc._debezium_images_beside_keys(events, batch, ['u'], 'before', topics) }}
 
-select distinct source_table from images
+select
+    source_table,
+    min(position) as position
+from images
+group by source_table
 {%- endmacro %}
 
 
 {#- Of these the ones with a delete of a row that had landed with more than its key: with a value that the delete has
-    not. Without keys any row may be the deleted one that is as the delete tells it in the columns `names`. -#}
-{% macro _debezium_bared_rows(events, batch, names, topics) -%}
+    not. Without keys any row may be the deleted one that is as the delete tells it in the columns `names`, and values
+    that are told count as they are, however their text may differ. -#}
+{% macro _debezium_bared_rows(events, batch, names, same, topics) -%}
 with {{ dbt_cdc._debezium_images_beside_keys(events, batch, ['d'], 'before', topics, names=names) }},
 
 deletes as (
     select * from images
-    where source_table in ({{ dbt_cdc._literals(names) }})
+    where
+        source_table in ({{ dbt_cdc._literals(names) }})
+        and (is_bare{{ ' or source_table in (' ~ dbt_cdc._literals(same) ~ ')' if same }})
 ),
 
 {{ dbt_cdc._debezium_images_beside_keys(
@@ -118,6 +135,10 @@ from (
                 and not ({{ dbt_cdc._debezium_has_unavailable(dbt_cdc._debezium_placeholder(batch), 'entry.value') }})
                 and map_contains_key(deletes.others, entry.key)
                 and not entry.value <=> deletes.others[entry.key]
+                and not (
+                    deletes.key is null
+                    and {{ dbt_cdc._debezium_is_told('deletes.others[entry.key]') | indent(20) }}
+                )
             ) as has_more
         from deletes
         inner join rows_before
@@ -143,8 +164,8 @@ coalesce(
 
 
 {#- CTE of the images of some operations, of rows that the CTE `keys` has, without the columns of the key; where none
-    has landed with all, and `names` of the table for `row_key`. `tells_more`: one of the others has a value that
-    PostgreSQL and Debezium do not put there by themselves. -#}
+    has landed with all, and `names` of the table for `row_key`. `is_bare`: none of the others has a value that
+    PostgreSQL and Debezium do not put there by themselves; without a key, that one has not. -#}
 {% macro _debezium_images_beside_keys(
     events, batch, operations, image, topics=none, name='images', keys=none, names=none
 ) -%}
@@ -153,7 +174,11 @@ coalesce(
 {{ name }} as (
     select
         *,
-        exists(map_values(others), value -> {{ dbt_cdc._debezium_is_told('value') | indent(8) }}) as tells_more,
+        not if(
+            key is null,
+            forall(map_values(others), value -> {{ dbt_cdc._debezium_is_told('value') | indent(12) }}),
+            exists(map_values(others), value -> {{ dbt_cdc._debezium_is_told('value') | indent(12) }})
+        ) as is_bare,
         {%- if without_keys %}
         coalesce(key, to_json(transform(
             try_element_at(from_json({{ dbt_cdc._literal(tojson(without_keys)) }}, 'map<string, array<string>>'),

@@ -3,33 +3,8 @@
 {% macro _dms_rows_apart(batch) -%}
 {%- set is_first = batch.last_lsn == dbt_cdc._zero_lsn() -%}
 {%- set goes_on = not is_first and dbt_cdc._dms_has_ids(batch) -%}
-with {{ dbt_cdc._dms_rows(batch) }},
-
-changes as (
-    select
-        concat(source_schema, '.', source_name) as source_table,
-        change_seq,
-        hundredths,
-        transaction_id,
-        {{ dbt_cdc._dms_lsn('hundredths', 'number') }} as lsn,
-        operation,
-        image
-    from placed
-    -- whose operation is looked at, too
-    where operation is not null
-)
+with {{ dbt_cdc._dms_landed_and_logged(batch, is_first) }}
 {%- if not is_first %},
-
-logged as (
-    select
-        concat(source_schema, '.', source_name) as source_table,
-        lsn,
-        operation as logged_operation,
-        before_image,
-        after_image
-    from {{ batch.log }}
-    where operation <> 'COMMIT'
-),
 
 {% if goes_on -%}
 -- the transaction that the log has last, where what comes next is of it, too
@@ -137,6 +112,66 @@ from full_loads
 order by fate
 {%- endmacro %}
 
+{#- CTEs `changes` that have landed and, but for a first run, `logged`. -#}
+{% macro _dms_landed_and_logged(batch, is_first) -%}
+{{ dbt_cdc._dms_rows(batch) }},
+
+changes as (
+    select
+        concat(source_schema, '.', source_name) as source_table,
+        change_seq,
+        hundredths,
+        transaction_id,
+        {{ dbt_cdc._dms_lsn('hundredths', 'number') }} as lsn,
+        operation,
+        image
+    from placed
+    -- whose operation is looked at, too
+    where operation is not null
+)
+{%- if not is_first %},
+
+logged as (
+    select
+        concat(source_schema, '.', source_name) as source_table,
+        lsn,
+        operation as logged_operation,
+        before_image,
+        after_image
+    from {{ batch.log }}
+    where operation <> 'COMMIT'
+)
+{%- endif %}
+{%- endmacro %}
+
+
+{#- Whether late rows are of a transaction that the log has in part, over a few hundredths of a second. -#}
+{% macro _dms_late_of_logged(batch) -%}
+with {{ dbt_cdc._dms_landed_and_logged(batch, false) }},
+
+marked as (
+    select
+        changes.transaction_id,
+        changes.hundredths,
+        changes.lsn,
+        logged.lsn is not null as is_logged
+    from changes
+    left join logged on changes.lsn = logged.lsn and changes.source_table = logged.source_table
+    where changes.change_seq is not null
+)
+
+select 1
+from marked as late
+inner join marked as beside
+    on late.transaction_id = beside.transaction_id and abs(late.hundredths - beside.hundredths) <= 100
+where
+    not late.is_logged
+    and late.lsn <= '{{ batch.last_lsn }}'
+    and beside.is_logged
+    and {{ dbt_cdc._dms_tells_ids() | indent(4) }}
+limit 1
+{%- endmacro %}
+
 
 {#- Whether a landed row is another one than the log has at its place. -#}
 {% macro _dms_is_other() -%}
@@ -148,7 +183,9 @@ and {{ dbt_cdc._dms_content('image') }} <> {{ dbt_cdc._dms_content(logged_image)
 {%- endmacro %}
 
 
-{#- A number of what an image says: a column that came later is NULL in the rows that were there. -#}
+{#- A number of what an image says, in whatever order: a column that came later is NULL in the rows that were there. -#}
 {% macro _dms_content(image) -%}
-cast(xxhash64({{ dbt_cdc._dms_without_nulls(image) | indent(12) }}) as decimal(38, 0))
+cast(xxhash64(array_sort(map_entries(map_filter(
+    from_json({{ image }}, 'map<string, string>'), (name, value) -> value is not null
+)))) as decimal(38, 0))
 {%- endmacro %}

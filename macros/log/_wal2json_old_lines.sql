@@ -6,8 +6,8 @@
         {% do (late if row.is_late else other).append(row) %}
     {% endfor %}
     {% set advice = '; where the source began anew, give its lines a log and a schema of their own; to go on without '
-        ~ 'what is named, give vars: {cdc_give_up_transactions: '
-        ~ tojson((late or other)[:5] | map(attribute='tran_id') | list) ~ '}; nothing of this batch is in the log' %}
+        ~ 'what is named, give ' ~ dbt_cdc._give_up((late or other)[:5] | map(attribute='tran_id') | list)
+        ~ '; nothing of this batch is in the log' %}
     {% if late %}
         {% do dbt_cdc.raise_cdc_error(
             22859,

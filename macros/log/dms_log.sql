@@ -74,13 +74,15 @@ where not exists (select 1 from {{ this }} where lsn > '{{ batch.last_lsn }}' an
     {% for row in dbt_cdc._fetch(dbt_cdc._dms_rows_apart(batch)) %}
         {% set what = row.changes ~ ' rows of ' ~ row.tables %}
         {% if row.fate in ['late', 'cut'] %}
+            {% set is_late = row.fate == 'late' and not (
+                dbt_cdc._dms_has_ids(batch) and dbt_cdc._fetch(dbt_cdc._dms_late_of_logged(batch))) %}
             {% do dbt_cdc.raise_cdc_error(
-                22859, 'dms_log: ' ~ what ~ ' landed when the log had ' ~ ('read beyond them' if row.fate == 'late'
+                22859, 'dms_log: ' ~ what ~ ' landed when the log had ' ~ ('read beyond them' if is_late
                 else 'a part of their transaction') ~ ', at change_seq ' ~ row.places
                 ~ (' and more' if row.changes > 20 else ''),
                 'give settle_minutes that all tables keep; ' ~ ('write the log anew (dbt run --full-refresh --select '
                 ~ batch.log.identifier ~ ') and take them in as late commits (' ~ dbt_cdc._page('monitoring.md') ~ ')'
-                if row.fate == 'late' else 'with them it is another transaction: where nothing of it is captured '
+                if is_late else 'with them it is another transaction: where nothing of it is captured '
                 ~ 'yet, write the log anew (dbt run --full-refresh --select ' ~ batch.log.identifier ~ '), '
                 ~ 'else begin a log of its own in another schema')
                 ~ '; to go on without them, remove them from where they landed, or give vars: '

@@ -3,7 +3,7 @@
     (docs/decisions/0002). -#}
 {% macro _validity_guard(window) -%}
     {%- if flags.EMPTY and load_cached_relation(dbt_cdc._validity_intervals(window.mapping)) is none -%}
-    (select '' as checked)
+    (select cast(null as string) as checked)
     where false
     {%- else -%}
     (

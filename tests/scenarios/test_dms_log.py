@@ -299,6 +299,23 @@ def test_late_rows_of_a_hundredth_that_is_in_the_log(landed: Landed) -> None:
 
 
 @pytest.mark.more
+@pytest.mark.parametrize(
+    ("xid", "says"), [("A", "had a part of their transaction"), ("C", "had read beyond them")]
+)
+def test_late_rows_of_a_transaction_over_hundredths(landed: Landed, xid: str, says: str) -> None:
+    """It would be in the COMMIT of the later one, which may be captured."""
+
+    def row(hundredth: int, id: int, xid: str) -> tuple[Any, ...]:
+        place = f"202607011200{hundredth:04}{id:019}"
+        return (place, "I", xid, id, "a", 1.0)
+
+    landed.start(QLIK)
+    assert landed.run(bad([row(101, 1, "A"), row(500, 2, "B")])).success
+    result = landed.run([(KEYLESS, row(60, 7, xid))])
+    assert f"CDC 22859: dms_log: 1 rows of dbo.notes landed when the log {says}" in result.output
+
+
+@pytest.mark.more
 def test_rows_that_land_again_with_other_values(way: Landed) -> None:
     """By their operation, and by each image of an update."""
     way.start(QLIK)

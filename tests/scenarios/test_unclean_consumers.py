@@ -132,6 +132,25 @@ def test_a_table_that_was_restored_behind_a_failed_run(capturing: Capture) -> No
 
 
 @pytest.mark.more
+def test_a_table_that_was_restored_to_what_it_had_consumed(capturing: Capture) -> None:
+    """By a time, which takes back a repair alone; and further, behind a run of no rows."""
+    writer, project = begun(capturing, feed=FEED), capturing.project
+    at = capturing.sql("select cast(current_timestamp() as string) as at")[0].at
+    capturing.sql("update {schema}.feed set id = 7")
+    capturing.sql(f"restore table {{schema}}.feed to timestamp as of '{at}'")
+    capturing.land(writer.insert("items", id=2, name="b"))
+    capturing.run()
+    assert ids(capturing, "feed") == [1, 2]
+    capturing.land(writer.insert("items", id=3, name="c"))
+    with dying_at(lambda sql: "consumer_bookmarks" in sql and "target_version" in sql):
+        assert not project.dbt("run").success
+    capturing.sql("restore table {schema}.feed to version as of 0")
+    for options in (["--empty"], []):
+        result = project.dbt("run", "--select", "feed", *options)
+        assert "CDC 2714: RESTORE made version" in result.messages["feed"].message
+
+
+@pytest.mark.more
 @pytest.mark.parametrize("how", ["dropped", "full refresh"])
 def test_an_empty_run_makes_the_table_anew(capturing: Capture, how: str) -> None:
     """Nothing that the bookmarks tell is in it: the next run begins at the low end. A replica,
