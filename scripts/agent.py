@@ -20,6 +20,7 @@ import signal
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from multiprocessing.connection import Client, Connection, Listener
@@ -65,7 +66,7 @@ class Agent:
 
     def run(self) -> None:
         """Runs until `stop`."""
-        self.scheduler.add_job(self._begin, id="poll")
+        self.scheduler.add_job(self._poll, id="poll")
         self.scheduler.add_job(self.clean_up, self.cleanup_at, id="cleanup")
         self.scheduler.add_job(
             self.clean_up_tracking, "interval", minutes=TRACKING_CLEANUP_MINUTES, id="tracking"
@@ -96,27 +97,28 @@ class Agent:
             at = datetime.now(timezone.utc) + timedelta(seconds=seconds)
             self.scheduler.add_job(self._poll, run_date=at, id="poll", replace_existing=True)
 
-    def _begin(self) -> None:
+    def _poll(self) -> None:
+        """One round, and when the next one is, whatever becomes of this one."""
+        try:
+            self._round()
+        except Exception as error:
+            traceback.print_exc()
+            self._fail("poll", [f"{type(error).__name__}: {error}"])
+        self._again(self._pause())
+
+    def _round(self) -> None:
+        """Begins, or obeys requests; then scans where the capture job runs."""
         state = self._state()
         if state is None:
-            self._again(self._pause())
             return
-        self.since = state["latest"]
-        self.note()
-        self._start_capture(state["jobs"])
-        self._again(0)
-
-    def _poll(self) -> None:
-        """Obeys requests, then scans where the capture job runs."""
         if self.since is None:
-            self._begin()
-            return
-        state = self._state()
-        if state is not None:
+            self.note()
+            self._start_capture(state["jobs"])
+            self.since = state["latest"]
+        else:
             self._obey(state)
-        if state is not None and self.capture:
+        if self.capture:
             self.scan()
-        self._again(self._pause())
 
     def _pause(self) -> float:
         if self.failures:
@@ -221,11 +223,15 @@ class Agent:
         log.error("%s: %s (next try in %.0f s)", what, problem(lines), self._pause())
 
 
+def embedded_spark() -> Any:
+    """The context of the embedded Spark, if this process has one."""
+    pyspark = sys.modules.get("pyspark")  # other targets need none
+    return getattr(getattr(pyspark, "SparkContext", None), "_active_spark_context", None)
+
+
 def is_spark_alive() -> bool:
     """Whether the embedded Spark, if this process has one, still answers."""
-    from pyspark import SparkContext
-
-    context = SparkContext._active_spark_context
+    context = embedded_spark()
     if context is None:
         return True
     try:
@@ -237,9 +243,7 @@ def is_spark_alive() -> bool:
 def is_only_writer() -> bool:
     """Whether no other process can write the tables: Spark runs in this one, on an embedded Derby
     metastore, which lets one process in, and with no other catalog."""
-    from pyspark import SparkContext
-
-    context = SparkContext._active_spark_context
+    context = embedded_spark()
     if context is None:
         return False
     conf, hadoop = context.getConf(), context._jsc.hadoopConfiguration()

@@ -66,13 +66,12 @@ def agent(monkeypatch: pytest.MonkeyPatch) -> Any:
     """An agent on a FakeDbt whose scheduler only writes down when it would go on."""
     monkeypatch.syspath_prepend(str(SCRIPT.parent))
     module: ModuleType = __import__("agent")
-    monkeypatch.setattr(module, "is_spark_alive", lambda: True)
     made = module.Agent(FakeDbt(), "x", module.crontab("0 2 * * *"))
     made.pauses = []
     made._again = made.pauses.append
-    made._begin()
-    made.dbt.commands.clear()
-    made.pauses.clear()
+    made._poll()
+    for kept in (made.dbt.commands, made.dbt.told, made.pauses):
+        kept.clear()
     return made
 
 
@@ -193,6 +192,32 @@ def test_failures_make_growing_pauses_and_a_success_ends_them(agent: Any) -> Non
     agent.dbt.fails = set()
     agent._poll()
     assert agent.pauses[-1] == 7
+
+
+def test_an_agent_without_pyspark(agent: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As with dbt-databricks: others may write, and there is no Spark here that could be gone."""
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    agent._poll()
+    agent.dbt.fails = {"run"}
+    agent._poll()
+    assert agent.dbt.told == [("12", "false")] * 2
+    assert agent.pauses == [7, 14]
+
+
+def test_a_round_that_breaks_is_not_the_last(
+    agent: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whatever breaks it, also the first one, which is begun anew."""
+    with monkeypatch.context() as patch:
+        patch.setattr(agent.dbt, "run", lambda *_: 1 / 0)
+        agent._poll()
+        agent.since = None
+        agent._poll()
+    assert agent.pauses == [14, 28]
+    assert caplog.messages[0] == "poll: ZeroDivisionError: division by zero (next try in 14 s)"
+    agent._poll()
+    assert agent.dbt.commands == ["_agent_state", "_note_agent", "parse", "run"]
+    assert agent.pauses[2:] == [7]
 
 
 def test_cleanup_by_request_and_a_dropped_capture_job(
