@@ -9,7 +9,7 @@
     {%- set known = dbt_cdc._indent(dbt_cdc._known_commits_sql(), 16) -%}
     {%- set bound = dbt_cdc._indent(dbt_cdc._late_bound_sql(state), 20) -%}
     {%- set is_commit -%}
-(operation = 'COMMIT' or (operation in ('DDL', 'TRUNCATE') and tran_id is null)) and lsn <= '{{ state.scanned_lsn }}'
+{{ dbt_cdc._is_commit() }} and lsn <= '{{ state.scanned_lsn }}'
     {%- endset -%}
     select
         (

@@ -41,7 +41,7 @@
         select
             lsn,
             record_time,
-            operation = 'COMMIT' or (operation in ('DDL', 'TRUNCATE') and tran_id is null) as is_commit,
+            {{ dbt_cdc._is_commit() }} as is_commit,
             case when not coalesce(lsn rlike '{{ dbt_cdc._lsn_pattern() }}', false)
                 or lsn = '{{ dbt_cdc._zero_lsn() }}' then concat(
                 coalesce(concat('table ', source_schema, '.', source_name), 'no table'),
@@ -97,6 +97,12 @@
     {%- if most_commits %}
     cross join first_commits
     {%- endif %}
+{%- endmacro %}
+
+
+{#- Whether a record ends a transaction: a condition. -#}
+{% macro _is_commit() -%}
+(operation = 'COMMIT' or (operation in ('DDL', 'TRUNCATE') and tran_id is null))
 {%- endmacro %}
 
 

@@ -296,13 +296,27 @@ def test_a_commit_not_captured_for_long_is_lag(watched: Capture) -> None:
 
 
 @pytest.mark.more
+def test_what_a_pull_request_leaves_out_is_not_late(make_project: Callable[..., Project]) -> None:
+    """The command of docs/ci.md; a commit beyond the bound ends the window, whatever follows."""
+    capture = with_data_tests(make_project)
+    capture.land(transaction(121, "items", 3, minutes=62))
+    capture.land(transaction(131, "items", 4, minutes=300))
+    capture.land(transaction(141, "items", 5, minutes=65))
+    hour = str(TIME + timedelta(minutes=70))[:19]
+    build = capture.project.ok("build", vars={"cdc_scan_until": hour})
+    assert {row.id for row in capture.sql("select id from {schema}.dbo_items_ct")} == {1, 3}
+    assert {"pass", "success"} == {found.status for found in build.messages.values()}
+    assert failed(capture, "capture_lag") == {"capture_lag items", "capture_lag notes"}
+
+
+@pytest.mark.more
 def test_what_watches_the_state_holds_no_publication_back(watched: Capture) -> None:
     """A late log turns the build red, and what the build has captured is published all the same."""
     watched.land(
         transaction(124, "items", 6, minutes=62) + transaction(127, "items", 7, minutes=63)
     )
-    until = json.dumps({"cdc_scan_until": int_to_lsn(126)})
-    result = watched.project.dbt("build", "--vars", until)
+    one = json.dumps({"cdc_maxtrans": 1, "cdc_maxscans": 1})
+    result = watched.project.dbt("build", "--vars", one)
     failing = {name for name, found in result.messages.items() if found.status == "fail"}
     assert {name.split("_dbo")[0].removeprefix("dbt_cdc_") for name in failing} == {
         "capture_lag", "capture_checks"
