@@ -250,7 +250,8 @@ def published(data: Data) -> Data:
     if not ends:
         return fact("Published up to", "nothing yet")
     lsn, time = max(ends)
-    return fact("Published up to the commit of", short(time), since(data, time), lsn)
+    ago = since(data, time) if time else "it has no time"
+    return fact("Published up to the commit of", short(time), ago, lsn)
 
 
 def last_scan(data: Data) -> Data:
@@ -396,7 +397,7 @@ def table_row(table: Data, limit: int | None) -> Data:
         "low_end": table["low_end"],
         "high_time": short(table["high_time"]),
         "high_end": table["high_end"] or "not published yet",
-        "held": "–" if seconds is None else span(seconds),
+        "held": span(seconds),
         "share": min(100, round(100 * seconds / limit)) if limit and seconds is not None else None,
         "is_over": is_over(table, limit),
     }

@@ -8,17 +8,22 @@ SPACE = "\N{NO-BREAK SPACE}"
 
 
 def at(text: str) -> datetime:
-    """'2026-07-01 12:00:00.5' -> the time, to the second."""
-    return datetime.fromisoformat(text[:19])
+    """'2026-07-01 12:00:00.5' -> the time, to the second; the nearest that Python has."""
+    try:
+        return datetime.fromisoformat(text[:19])
+    except ValueError:  # Spark's go beyond the years 1 and 9999
+        return datetime.max if text.startswith("+") else datetime.min
 
 
 def short(text: str | None) -> str:
     """The same without fractions."""
-    return text[:19] if text else "–"
+    return text.partition(".")[0] if text else "–"
 
 
-def span(seconds: float) -> str:
+def span(seconds: float | None) -> str:
     """187 -> '3 min 7 s', in one piece. Two units at most."""
+    if seconds is None:
+        return "–"
     if seconds < 0:
         return "-" + span(-seconds)
     left, words = round(seconds), []

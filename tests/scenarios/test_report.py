@@ -351,6 +351,21 @@ def test_scans_run_and_no_commit_comes(report: ModuleType) -> None:
     assert state_of(report.make_page(no_job))[0] == "well"
 
 
+def test_commits_without_a_time(report: ModuleType) -> None:
+    """record_time may be NULL; and where a source's clock was wrong, beyond the years of Python."""
+    rows = [consumer("c", last_time=None, lag_seconds=None, lag_transactions=3)]
+    for time, shown in (
+        (None, "– it has no time"),
+        ("+12000-01-01 00:00:00", "+12000-01-01 00:00:00 -"),
+        ("-0001-01-01 00:00:00.5", "-0001-01-01 00:00:00 739"),
+    ):
+        tables = [change_table("dbo_t0", low_time=time, high_time=time)]
+        page = report.make_page(made_up([session(1)], consumers=rows) | {"tables": tables})
+        text = text_of(page)
+        assert f"Published up to the commit of {shown}" in text
+        assert f"c dbo_t0 net – {int_to_lsn(9)} – 3" in text
+
+
 def test_a_consumer_that_is_behind(report: ModuleType) -> None:
     rows = [consumer(f"c{n}", lag_seconds=4000 + n, lag_transactions=5) for n in range(2)]
     rows.append(consumer("quiet", lag_seconds=9000))  # nothing waits for it
