@@ -119,6 +119,8 @@ class Agent:
             self._obey(state)
         if self.capture:
             self.scan()
+        else:
+            self.failures = 0
 
     def _pause(self) -> float:
         if self.failures:

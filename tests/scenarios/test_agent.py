@@ -194,6 +194,16 @@ def test_failures_make_growing_pauses_and_a_success_ends_them(agent: Any) -> Non
     assert agent.pauses[-1] == 7
 
 
+def test_failures_end_where_nothing_is_to_scan(agent: Any) -> None:
+    """An agent whose capture job is stopped looks for requests as often as before."""
+    ask(agent, "capture", "stop")
+    agent.dbt.fails = {"_agent_state"}
+    agent._poll()
+    agent.dbt.fails = set()
+    agent._poll()
+    assert agent.pauses == [5, 2, 5]
+
+
 def test_an_agent_without_pyspark(agent: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """As with dbt-databricks: others may write, and there is no Spark here that could be gone."""
     monkeypatch.setitem(sys.modules, "pyspark", None)
