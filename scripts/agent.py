@@ -4,8 +4,8 @@
     agent.py dbt run-operation stop_job  a dbt command inside the running agent, between scans
 
 It keeps one warm Spark session and does one thing at a time: a scan (`dbt run` of the change
-tables, what they are made of, replicas and histories), a cleanup, or a command. What it runs, and
-how often, is in `cdc_jobs`, read when a job starts; docs/jobs.md has the whole story.
+tables, what they are made of, views, replicas and histories), a cleanup, or a command. What it
+runs, and how often, is in `cdc_jobs`, read when a job starts; docs/jobs.md has the whole story.
 """
 
 from __future__ import annotations
@@ -35,7 +35,10 @@ if TYPE_CHECKING:  # imported where it is used: neither --help nor `agent.py dbt
 LONGEST_PAUSE = 300.0  # seconds between two tries while scans fail
 IDLE_POLL = 5  # seconds between two looks for requests while the capture job is stopped
 SOCKET = "agent.sock"  # in dbt's target folder
-SELECTED = "+lsn_time_mapping +config.materialized:replica +config.materialized:history"
+SELECTED = (
+    "+lsn_time_mapping +config.materialized:state_view"
+    " +config.materialized:replica +config.materialized:history"
+)
 TRACKING_CLEANUP_MINUTES = 30
 # What profiles.yml asks of the environment, for a process that runs small statements for days:
 # Java's second compiler pays, Spark's own does not.

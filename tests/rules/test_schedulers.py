@@ -11,6 +11,7 @@ import yaml
 from apscheduler.triggers.cron import CronTrigger
 from dbt.cli.main import cli
 from harness import PACKAGE
+from shop import Shop
 
 FOLDER = PACKAGE / "docs" / "schedulers"
 FILES = sorted(path.name for path in FOLDER.iterdir())
@@ -56,6 +57,19 @@ def test_commands_are_there(name: str) -> None:
             given = context.params
         if command[0] == "run-operation":
             assert set(given.get("args") or {}) <= known[given["macro"]], command
+
+
+def test_the_agent_makes_the_views(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All that the package has, with the tables that they read."""
+    monkeypatch.syspath_prepend(str(PACKAGE / "scripts"))
+
+    def selected(select: str) -> set[str]:
+        names = "--resource-type", "model", "--output", "name", "--select"
+        return set(shop.dbt("ls", *names, *select.split()).printed.split())
+
+    views = selected("+config.materialized:state_view")
+    assert {"is_cdc_enabled", "cdc_consumers", "consumer_bookmarks"} <= views
+    assert views <= selected(__import__("agent").SELECTED)
 
 
 def test_the_crontab_is_one() -> None:

@@ -7,7 +7,7 @@ from datetime import datetime
 
 import pytest
 from capturing import Capture
-from harness import Project
+from harness import PACKAGE, Project
 from reference.capture import CaptureInstance
 from reference.change_tracking import TrackedTable
 from reference.log import UTC, LogRecord, int_to_lsn
@@ -110,3 +110,17 @@ def test_later_runs(counted: Counted, threads: str) -> None:
     counted.land()
     assert counted.count("--threads", threads) <= 21  # one moves all bookmarks
     assert counted.count("--exclude", "now", "--threads", threads) <= 6
+
+
+@pytest.mark.more
+def test_scans_of_the_agent(counted: Counted, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One makes the views that are not there, and with nothing new the next one sends as little as
+    a run without them."""
+    monkeypatch.syspath_prepend(str(PACKAGE / "scripts"))
+    select = "--select", *__import__("agent").SELECTED.split()
+    counted.land()
+    counted.count(*select)
+    counted.capture.sql("drop view {schema}.is_cdc_enabled")
+    counted.count(*select)
+    assert made(counted.capture) >= {"is_cdc_enabled", "dm_cdc_log_scan_sessions", "cdc_consumers"}
+    assert counted.count(*select) <= 8  # of which a replica sends two
