@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any
 from dbt_commands import Dbt, check_extra, enter_project, needs, problem, told
 
 if TYPE_CHECKING:  # imported where it is used: neither --help nor `agent.py dbt` needs it
-    from apscheduler.triggers.cron import CronTrigger
+    from apscheduler.triggers.base import BaseTrigger
 
 LONGEST_PAUSE = 300.0  # seconds between two tries while scans fail
 IDLE_POLL = 5  # seconds between two looks for requests while the capture job is stopped
@@ -52,7 +52,7 @@ log = logging.getLogger("agent")
 class Agent:
     """Both jobs, on a scheduler with one worker."""
 
-    def __init__(self, dbt: Dbt, select: str, cleanup_at: CronTrigger) -> None:
+    def __init__(self, dbt: Dbt, select: str, cleanup_at: BaseTrigger) -> None:
         from apscheduler.executors.pool import ThreadPoolExecutor
         from apscheduler.schedulers.blocking import BlockingScheduler
 
@@ -334,25 +334,31 @@ def parse_arguments() -> tuple[argparse.Namespace, list[str]]:
     return parser.parse_known_args()
 
 
-def crontab(text: str) -> CronTrigger:
-    """When five fields of a crontab are due, in UTC. The scheduler counts weekdays from Monday on,
-    so that they are given by name: as everywhere 0 and 7 are Sunday. Each start passes here, --help
-    does not."""
+def crontab(text: str) -> BaseTrigger:
+    """When five fields of a crontab are due, in UTC. As in any, days and weekdays are due each by
+    themselves where both are given. The scheduler counts weekdays from Monday on, so that they are
+    given by name: as everywhere 0 and 7 are Sunday. Each start passes here, --help does not."""
     check_extra("agent")
+    from apscheduler.triggers.combining import OrTrigger
     from apscheduler.triggers.cron import CronTrigger
 
     fields = text.split()
+    ways = [fields]
+    if len(fields) == 5:
+        of_month, of_week = fields[2], fields[4]
+        fields[4] = ",".join(map(weekdays, of_week.split(",")))
+        if not of_month.startswith("*") and not of_week.startswith("*"):
+            ways = [[*fields[:4], "*"], [*fields[:2], "*", *fields[3:]]]
     try:
-        if len(fields) == 5:
-            fields[4] = ",".join(map(weekdays, fields[4].split(",")))
-        return CronTrigger.from_crontab(" ".join(fields), timezone.utc)
+        return OrTrigger([CronTrigger.from_crontab(" ".join(w), timezone.utc) for w in ways])
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"'{text}' is no crontab: {error}") from None
 
 
 def weekdays(part: str) -> str:
-    """The names of the days that a part like 5, 1-5 or 0-6/2 tells by number; another as it is."""
-    numbers = re.fullmatch(r"([0-7])(?:-([0-7]))?(?:/([1-9]))?", part)
+    """The names of the days that a part like 5, 1-5, */2 tells by number; another as it is."""
+    every = re.sub(r"^\*/", "0-6/", part)
+    numbers = re.fullmatch(r"([0-7])(?:-([0-7]))?(?:/([1-9]))?", every)
     if not numbers:
         return part
     first, last = int(numbers[1]), int(numbers[2] or numbers[1])

@@ -141,6 +141,28 @@ def test_weekdays_are_those_of_any_crontab(agent: Any) -> None:
             module.crontab(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "days"),
+    [
+        ("0 2 13 * 5", [3, 10, 13, 17]),  # either
+        ("0 2 1,15 * sun", [1, 5, 12, 15]),
+        ("0 2 */2 * 5", [3, 17, 31]),  # both: a star does not restrict
+        ("0 2 13 * */2", [13 + 31]),  # the first 13th of a Sunday, Tuesday, Thursday, Saturday
+        ("0 2 * * */2", [2, 4, 5, 7]),
+        ("0 2 13 * *", [13]),
+    ],
+)
+def test_days_and_weekdays(agent: Any, text: str, days: list[int]) -> None:
+    """In May 2024, which begins on a Wednesday."""
+    trigger, found = sys.modules["agent"].crontab(text), []
+    last, now = None, START
+    for _ in days:
+        last = trigger.get_next_fire_time(last, now)
+        found.append((last - START).days + 1)
+        now = last + timedelta(minutes=1)
+    assert found == days
+
+
 def test_auto_cleanup_of_change_tracking(agent: Any) -> None:
     agent.clean_up_tracking()
     assert agent.dbt.commands[-1] == "change_tracking_cleanup"
