@@ -17,6 +17,8 @@ fail() {
     exit 1
 }
 
+[[ $PWD != *[[:space:]]* ]] || fail "'$PWD' has a blank, at which Spark does not start: move it"
+
 # step WHAT COMMAND...: all output goes to the log, which is named when the command fails.
 step() {
     local what=$1
