@@ -46,7 +46,7 @@
         {% do dbt_cdc._ensure_state_tables('consumers') if not dbt_cdc._has_state('consumer_bookmarks') %}
         {% do dbt_cdc._add_columns_of_bookmarks(consumer.told_bookmark) %}
         {% do dbt_cdc._check_is_same_table(consumer, version) if not consumer.starts_over and not flags.EMPTY %}
-        {% do dbt_cdc._check_not_taken_back(consumer) if consumer.is_there %}
+        {% do dbt_cdc._check_not_taken_back(consumer) if consumer.is_there and not consumer.starts_over %}
         {% do dbt_cdc._reopen_bookmarks(consumer, known, version) if known %}
         {% do dbt_cdc._enter_bookmarks(consumer, new, version) %}
         {% do consumer.update(is_open=true) %}

@@ -5,29 +5,23 @@
 
 
 {#- Those of them, the newest first, whose rows the table still has: a RESTORE takes back all behind its version, and
-    where another table was cloned nothing before it is known. -#}
+    where it names a time, or another table was cloned, nothing before it is known. -#}
 {% macro _commits_in_effect(commits) %}
     {% set kept, last = [], namespace(version=none) %}
     {% for commit in commits if last.version is none or commit.version <= last.version %}
         {% do kept.append(commit) %}
-        {% set last.version = dbt_cdc._restored_version(commit, commits)
+        {% set last.version = dbt_cdc._restored_version(commit)
             if commit.operation in ['RESTORE', 'CLONE'] else commit.version %}
     {% endfor %}
     {% do return(kept) %}
 {% endmacro %}
 
 
-{#- The version that a RESTORE names, or the last one at the time that it names; -1 where that cannot be told. -#}
-{% macro _restored_version(commit, commits) %}
-    {% set given = commit.operationParameters | string if commit.operation == 'RESTORE' else '' %}
-    {% set version = modules.re.search('version\\W+(\\d+)', given) %}
-    {% do return(version[1] | int) if version %}
-    {% set time = modules.re.search(
-        'timestamp\\W+(\\d{4}-\\d\\d-\\d\\d(?: \\d\\d:\\d\\d:\\d\\d(?:[.]\\d+)?)?)[^\\w:.+-]', given) %}
-    {% for other in commits if time and other.version < commit.version and other.timestamp | string <= time[1] %}
-        {% do return(other.version) %}
-    {% endfor %}
-    {% do return(-1) %}
+{#- The version that a RESTORE names; -1 where it names a time, whose zone nothing tells. -#}
+{% macro _restored_version(commit) %}
+    {% set found = modules.re.search('version\\W+(\\d+)', commit.operationParameters | string)
+        if commit.operation == 'RESTORE' else none %}
+    {% do return(found[1] | int if found else -1) %}
 {% endmacro %}
 
 

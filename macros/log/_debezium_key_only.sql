@@ -1,7 +1,7 @@
 {#- Where PostgreSQL logs the key of an old row alone (replica identity default), a delete's image has all columns,
     the others invented: NULL, or where the column takes none its default, zero, 1970. No event tells it by itself. A
-    table whose first or last deletes look so, while rows of theirs had landed with more, stops the log unless
-    `before_images` names it; then its deletes need their keys. -#}
+    table whose deletes look so, while rows of theirs had landed with more, stops the log unless `before_images` names
+    it; then its deletes need their keys. -#}
 {% macro _debezium_check_deletes(events, batch, before_images) %}
     {% set lacking, names, first, same, topics = [], {}, {}, [], [] %}
     {% for row in dbt_cdc._fetch(dbt_cdc._debezium_bare_deletes(events, batch)) %}
@@ -48,9 +48,9 @@
 {% endmacro %}
 
 
-{#- By topic the tables whose first or last delete in the batch tells nothing but the key, or that all tell the same
-    beside it, as a default. Of deletes without a key what is not told may be invented; `names` are columns that tell
-    their rows apart, all of the key's if the deletes tell no more. -#}
+{#- By topic the tables whose deletes in the batch tell nothing but the key, all or up to a moment or from one on, or
+    that all tell the same beside it, as a default. Of deletes without a key what is not told, or told twice, may be
+    invented; `names` are columns that tell their rows apart, all of the key's if the deletes tell no more. -#}
 {% macro _debezium_bare_deletes(events, batch) -%}
 with {{ dbt_cdc._debezium_images_beside_keys(events, batch, ['d'], 'before') }}
 
@@ -74,11 +74,20 @@ from (
         count(*) as deletes,
         min(position) as first_position,
         bool_or(key is null) as lacks_keys,
-        min_by(is_bare, position) or max_by(is_bare, position) as is_bare,
-        count(key) > 1 and count(distinct to_json(others)) = 1 as is_same,
-        min_by(others, if(is_bare, position, null)) as first_row,
-        max_by(others, if(is_bare, position, null)) as last_row
-    from images
+        -- all are, or those before or behind a moment
+        bool_or(key is null and is_bare)
+        or coalesce(max(if(is_bare, position, null)) < min(if(is_bare, null, position)), bool_or(is_bare))
+        or coalesce(min(if(is_bare, position, null)) > max(if(is_bare, null, position)), false) as is_bare,
+        count(key) > 1 and count(distinct to_json(others)) = 1
+        or bool_or(key is null and exists(map_entries(others), entry -> entry.value = previous[entry.key])) as is_same,
+        coalesce(min_by(others, if(is_bare, position, null)), min_by(others, position)) as first_row,
+        coalesce(max_by(others, if(is_bare, position, null)), max_by(others, position)) as last_row
+    from (
+        select
+            *,
+            lag(others) over (partition by source_table, topic order by position) as previous
+        from images
+    )
     group by source_table, topic
     having max(size(others)) > 0
 )
@@ -99,8 +108,7 @@ group by source_table
 
 
 {#- Of these the ones with a delete of a row that had landed with more than its key: with a value that the delete has
-    not. Without keys any row may be the deleted one that is as the delete tells it in the columns `names`, and values
-    that are told count as they are, however their text may differ. -#}
+    not. Without keys any row may be the deleted one that is as the delete tells it in the columns `names`. -#}
 {% macro _debezium_bared_rows(events, batch, names, same, topics) -%}
 with {{ dbt_cdc._debezium_images_beside_keys(events, batch, ['d'], 'before', topics, names=names) }},
 
@@ -135,10 +143,8 @@ from (
                 and not ({{ dbt_cdc._debezium_has_unavailable(dbt_cdc._debezium_placeholder(batch), 'entry.value') }})
                 and map_contains_key(deletes.others, entry.key)
                 and not entry.value <=> deletes.others[entry.key]
-                and not (
-                    deletes.key is null
-                    and {{ dbt_cdc._debezium_is_told('deletes.others[entry.key]') | indent(20) }}
-                )
+                -- JSON may be written in other ways
+                and not (deletes.key is null and coalesce(deletes.others[entry.key], '') rlike '^[\\[{].')
             ) as has_more
         from deletes
         inner join rows_before

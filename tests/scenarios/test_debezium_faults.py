@@ -318,7 +318,7 @@ def changed(event: Event, **images: Any) -> Event:
 @pytest.mark.more
 @pytest.mark.parametrize(
     ("ids", "invented"),
-    [((1,), None), ((1, 2), None), ((1, 2), "")],
+    [((1,), None), ((1, 2), None), ((1, 2), "active"), ((1, 2), "")],
 )
 def test_deletes_that_tell_the_key_alone_where_no_keys_land(shop, ids, invented):
     """Also a changed key's old row. What tells rows apart is what deletes tell of them."""
