@@ -86,13 +86,14 @@
         {% do dbt_cdc._check_tracked_names(
             [tracked],
             registered.columns if tracked.tracks_columns and dbt_cdc._has_masks(tracked, registered) else []) %}
+        {#- first, as a run that dies behind them finds the edit again; they read masks from before it as well -#}
+        {% if load_cached_relation(dbt_cdc._tracking_versions()) is not none %}
+            {% do dbt_cdc._create_tracking_functions([tracked]) %}
+        {% endif %}
         {#- while it is off the places stay those of the masks that are there -#}
         {% do dbt_cdc._update_state('change_tracking_tables', dict(
             {'is_track_columns_updated_on': tracked.tracks_columns | lower},
             **({'columns': dbt_cdc._names(tracked.all_columns)} if tracked.tracks_columns else {})
         ), 'object_id = ' ~ dbt_cdc._object_id(tracked.table)) %}
-        {% if load_cached_relation(dbt_cdc._tracking_versions()) is not none %}
-            {% do dbt_cdc._create_tracking_functions([tracked]) %}
-        {% endif %}
     {% endif %}
 {% endmacro %}
