@@ -56,8 +56,9 @@
 {% endmacro %}
 
 
-{#- A key is fixed; columns may follow after those that there are, for their places are their ids. -#}
-{% macro _check_tracked_edit(tracked, registered) %}
+{#- A key is fixed; columns may follow after those that there are, for their places are their ids. A command that leaves
+    the scan out `keeps_places` also of columns that there are no masks of: it does not move what is registered. -#}
+{% macro _refuse_tracked_edit(tracked, registered, keeps_places=false) %}
     {% set names = tracked.all_columns | map(attribute='name') | list %}
     {% set who = 'change tracking of table ' ~ tracked.table %}
     {% if tracked.table != registered.table %}
@@ -74,14 +75,22 @@
             'take the edit back, or disable_change_tracking and enable it again'
         ) %}
     {% elif tracked.tracks_columns and names[:registered.columns | length] != registered.columns
-        and dbt_cdc._has_masks(tracked, registered) %}
+        and (keeps_places or dbt_cdc._has_masks(tracked, registered)) %}
         {% do dbt_cdc.raise_cdc_error(
             22930, 'the columns of ' ~ who ~ ' were edited: they are ('
             ~ registered.columns | join(', ') ~ '), the YAML lists (' ~ names | join(', ') ~ ')',
             'a column keeps its place, which is its id: leave dropped columns in the list and add new '
-            ~ 'ones at its end'
+            ~ 'ones at its end' ~ ('; a run with the scan takes other places while there are no masks' if keeps_places)
         ) %}
-    {% elif tracked.tracks_columns and names != registered.columns
+    {% endif %}
+{% endmacro %}
+
+
+{#- Refuses an edit, or registers it. -#}
+{% macro _check_tracked_edit(tracked, registered) %}
+    {% set names = tracked.all_columns | map(attribute='name') | list %}
+    {% do dbt_cdc._refuse_tracked_edit(tracked, registered) %}
+    {% if tracked.tracks_columns and names != registered.columns
         or tracked.tracks_columns != registered.is_track_columns_updated_on %}
         {% do dbt_cdc._check_tracked_names(
             [tracked],

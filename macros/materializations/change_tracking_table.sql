@@ -6,6 +6,10 @@
 
     {{ run_hooks(pre_hooks) }}
 
+    {#- rows go into the table by the places of the key's columns, masks by those of all: the scan may be left out -#}
+    {% set registered = (window.versions or {}).get('tables', {}).get(tracked.name) %}
+    {% do dbt_cdc._refuse_tracked_edit(tracked, registered, keeps_places=true)
+        if registered and not window.is_checked %}
     {% set existing = load_cached_relation(this) %}
     {% if existing is none and tracked.key in dbt_cdc._tracking_state().min_valid_versions
         and not dbt_cdc._is_in_catalog(relation) %}
@@ -18,8 +22,7 @@
     {% do dbt_cdc._make_missing(relation, existing, dbt_cdc._side_table_columns(tracked), 'sys_change_version') %}
 
     {% set is_capturing = dbt_cdc._is_capturing(window) %}
-    {% if is_capturing and tracked.name in window.versions.tables
-        and dbt_cdc._is_touched(tracked, window) %}
+    {% if is_capturing and registered and dbt_cdc._is_touched(tracked, window) %}
         {% do dbt_cdc._check_key_types(tracked, this) if existing is not none %}
         {% do dbt_cdc._check_tracked_names_of_window(window, [dbt_cdc._tracked_tables()[tracked.name]])
             if not window.is_checked %}

@@ -223,6 +223,7 @@ def test_create_functions_makes_those_of_published_tables(shop: Shop, versions: 
 def test_functions_follow_an_edit_before_the_state(shop: Shop) -> None:
     """A run that dies in between finds the edit again, and makes them."""
     made: list[str] = []
+    known = entered(is_track_columns_updated_on=True)
 
     def note(sql: str) -> Rows:
         made.append(sql)
@@ -231,7 +232,7 @@ def test_functions_follow_an_edit_before_the_state(shop: Shop) -> None:
     shop.dbt(
         "run", "--select", "scan_transactions",
         answer={
-            r"^select\s+tables\.\*.* from \S*syscommittab": entered(is_track_columns_updated_on=True),
+            r"^select\s+tables\.\*.* from \S*syscommittab": known,
             r"create or replace function": note,
             r"update \S*change_tracking_tables\b": note,
         },
@@ -240,6 +241,32 @@ def test_functions_follow_an_edit_before_the_state(shop: Shop) -> None:
     *functions, update = made
     assert "is_track_columns_updated_on = false" in update, made
     assert "changetable_changes_dbo_items" in " ".join(functions)
+
+
+@pytest.mark.parametrize(
+    ("known", "message"),
+    [
+        ({"key_json": '["name", "id"]'},
+         "CDC 4997: the primary key of change tracking of table dbo.one was edited: it is (name, "),
+        ({"columns_json": '["name", "id"]'},
+         "CDC 22930: the columns of change tracking of table dbo.one were edited: they are (name"),
+    ],
+)  # fmt: skip
+def test_an_edit_is_refused_without_the_scan(
+    shop: Shop, known: dict[str, Any], message: str
+) -> None:
+    """Rows go into the side table by the places of the key's columns."""
+    settings = {"primary_key": ["id", "name"], "track_columns_updated": True}
+    sound = {"key_json": '["id", "name"]', "columns_json": '["id", "name"]'}
+    both = [*entered(), *entered(**{"source_name": "one", **sound, **known})]
+    listed = {"cdc_tracked_tables": ["dbo_items", "dbo_one"]}
+    with shop.with_models(files({"one": ("", settings, {})})) as selection:
+        result = shop.dbt(
+            "run", "--select", selection, "--vars", json.dumps(listed),
+            answer={r"^select\s+tables\.\*.* from \S*syscommittab": both},
+            tables=["change_tracking_dbo_one"], may_lack=True,
+        )  # fmt: skip
+    assert message in result.output
 
 
 def test_create_functions_follows_an_older_version(shop: Shop) -> None:
