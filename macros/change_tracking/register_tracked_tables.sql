@@ -27,15 +27,20 @@
     {% if new or returned %}
         {% do dbt_cdc._enter_database() %}
         {% set begin_lsn = window.to_lsn or state.scanned_lsn %}
+        {#- the window's versions do not count what began with it -#}
+        {% for tracked in returned %}
+            {% do read.tables.pop(tracked.name) %}
+        {% endfor %}
+        {% set version = read.version + dbt_cdc._count_versions(window) %}
         {#- what a client has from before it went lacks what came since, also where no version did -#}
-        {% do dbt_cdc._take_a_version(begin_lsn) if returned and not window.to_lsn %}
-        {% set read = dbt_cdc._read_tracking(state.scanned_lsn) if returned else read %}
-        {% set begin_version = dbt_cdc._version_after(window, read) %}
+        {% do dbt_cdc._take_a_version(begin_lsn) if returned and version == read.version %}
+        {#- nor does it lack less where one was taken before -#}
+        {% set begin_version = [version, dbt_cdc._read_tracking(begin_lsn).version] | max
+            if returned or window.to_lsn else version %}
         {% do dbt_cdc._enter_tracked_tables(new, begin_version, begin_lsn) %}
         {% for tracked in returned %}
             {% do dbt_cdc._update_state('change_tracking_tables', {
-                'begin_version': begin_version,
-                'min_valid_version': begin_version + (1 if window.to_lsn and begin_version == read.version else 0),
+                'begin_version': begin_version, 'min_valid_version': begin_version,
                 'begin_lsn': dbt_cdc._literal(begin_lsn),
             }, 'object_id = ' ~ dbt_cdc._object_id(tracked.table)) %}
         {% endfor %}
@@ -56,11 +61,11 @@
 {% endmacro %}
 
 
-{#- The last version of the window, or where there is none, before the next one. -#}
-{% macro _version_after(window, read) %}
-    {% do return(read.version) if not window.to_lsn %}
+{#- How many versions an open window has. -#}
+{% macro _count_versions(window) %}
+    {% do return(0) if not window.to_lsn %}
     {% set numbered = dict(window, versions=dbt_cdc._window_versions(window)) %}
-    {% do return(read.version + dbt_cdc._fetch(
+    {% do return(dbt_cdc._fetch(
         'select count(*) as transactions from (' ~ dbt_cdc._versions_sql(numbered) ~ ')'
     )[0].transactions | int) %}
 {% endmacro %}

@@ -156,6 +156,41 @@ def test_a_table_that_leaves_while_a_window_is_open(make_project: Callable[..., 
     assert [v[0] for v in versions] == [1, 2, 3, 4, 5]
 
 
+@pytest.mark.more
+@pytest.mark.parametrize("others", [0, 2])
+def test_a_table_that_comes_back_beside_an_open_window(
+    make_project: Callable[..., Project], others: int
+) -> None:
+    """The window's versions do not count it. Its clients load it anew once, then see changes."""
+    tracking, writer = Tracking(make_project, [ITEMS, LATE]), TrackingWriter(START)
+    both, model = tracked_models([ITEMS, LATE]), "models/change_tracking_dbo_late.sql"
+
+    def run(*arguments: str) -> None:
+        tracking.land(writer.new())
+        tracking.run(*arguments)
+
+    writer.commit(("INSERT", "items", None, row(1)), ("INSERT", "late", None, {"id": 1}))
+    run()
+    (tracking.project.folder / model).unlink()
+    tracking.project.write("models/tracked.yml", tracked_models([ITEMS])["tracked.yml"])
+    writer.commit(("INSERT", "items", None, row(2)))
+    run()
+    for number in (2, 3):
+        writer.commit(("INSERT", "late", None, {"id": number}))
+    for number in range(others):
+        writer.commit(("INSERT", "items", None, row(3 + number)))
+    run("--exclude", "change_tracking_dbo_items")
+    for path, text in both.items():
+        tracking.project.write(f"models/{path}", text)
+    run()
+    begin = tracking.value("change_tracking_min_valid_version('dbo.late')")
+    assert begin == tracking.value("change_tracking_current_version()") == 2 + (others or 1)
+    writer.commit(("INSERT", "late", None, {"id": 4}))
+    run()
+    assert [r.id for r in tracking.asked(LATE, begin)] == [4]
+    assert [r.id for r in tracking.asked(ITEMS, 2)] == list(range(3, 3 + others))
+
+
 def test_a_cleanup_while_a_window_is_open(make_project: Callable[..., Project]) -> None:
     """The window's versions go on counting a table that has left the project meanwhile."""
     note = {"a": 1, "b": 1, "x": 1, "y": "y"}
