@@ -33,8 +33,8 @@
         {% endfor %}
         {% set version = read.version + dbt_cdc._count_versions(window) %}
         {#- what a client has from before it went lacks what came since, also where no version did -#}
-        {% do dbt_cdc._take_a_version(begin_lsn) if returned and version == read.version %}
-        {#- nor does it lack less where one was taken before -#}
+        {% do dbt_cdc._take_a_version(begin_lsn, published) if returned and version == read.version %}
+        {#- one may be taken at the window's end by a table that was disabled since -#}
         {% set begin_version = [version, dbt_cdc._read_tracking(begin_lsn).version] | max
             if returned or window.to_lsn else version %}
         {% do dbt_cdc._enter_tracked_tables(new, begin_version, begin_lsn) %}
@@ -51,13 +51,16 @@
 
 
 {#- A version of no transaction, as of the statement that takes a table out or enables it: one at an LSN, also of two
-    runs at once. -#}
-{% macro _take_a_version(lsn) %}
+    runs at once, unless clients are `shown` it already. It is later than any: rows of a window that nobody finishes may
+    have the next ones. -#}
+{% macro _take_a_version(lsn, shown) %}
+    {% set last = dbt_cdc._fetch(
+        'select coalesce(max(commit_ts), 0) as version, cast(coalesce(max(commit_time), now()) as string) as time from '
+        ~ dbt_cdc._state_relation('syscommittab'))[0] %}
     {% do dbt_cdc._insert_state('syscommittab', [{
-        'commit_ts': dbt_cdc._read_tracking(lsn).version + 1, 'xdes_id': 'ALTER TABLE', 'commit_lsn': lsn,
-        'commit_time': dbt_cdc._fetch('select cast(coalesce(max(commit_time), now()) as string) as time from '
-            ~ dbt_cdc._state_relation('syscommittab'))[0].time,
-    }], 'commit_ts = appended.commit_ts or xdes_id = appended.xdes_id and commit_lsn = appended.commit_lsn') %}
+        'commit_ts': last.version | int + 1, 'xdes_id': 'ALTER TABLE', 'commit_lsn': lsn, 'commit_time': last.time,
+    }], 'commit_ts = appended.commit_ts or xdes_id = appended.xdes_id and commit_lsn = appended.commit_lsn'
+        ~ ' and commit_ts > ' ~ (shown.current_version or 0)) %}
 {% endmacro %}
 
 

@@ -9,7 +9,8 @@
         {% set name = 'change_tracking_' ~ dbt_cdc._plain_name(table) %}
         {% set tables = dbt_cdc._read_tracking(dbt_cdc._zero_lsn()).tables %}
         {% set known = tables.get(name) %}
-        {% set is_half_gone = not known and table | lower in dbt_cdc._tracking_state().min_valid_versions %}
+        {% set state = dbt_cdc._tracking_state() %}
+        {% set is_half_gone = not known and table | lower in state.min_valid_versions %}
         {% if is_half_gone %}
             {% do log('an earlier one died: what it left goes', info=true) %}
         {% elif not known %}
@@ -30,7 +31,7 @@
         {% do statements.append('delete from ' ~ dbt_cdc._state_relation('change_tracking_tables')
             ~ ' where object_id = ' ~ known.object_id) if known %}
         {#- enabled again it begins at a later version than clients have -#}
-        {% do dbt_cdc._take_a_version(dbt_cdc._scanned_and_tracked()) if not dry_run %}
+        {% do dbt_cdc._take_a_version(dbt_cdc._scanned_and_tracked(), state) if not dry_run %}
         {% for statement in statements %}
             {% do run_query(statement) if not dry_run %}
             {% do log(('would run: ' if dry_run else 'done: ') ~ statement, info=true) %}

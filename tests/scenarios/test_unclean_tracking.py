@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -149,6 +150,51 @@ def test_a_disable_that_dies_is_taken_up_again(
     tracking.run()
     rows = tracking.sql("select id from {schema}.changetable_changes_dbo_items(null)")
     assert [row.id for row in rows] == [2 if died == "delete from" else 3]
+
+
+@pytest.mark.more
+def test_a_table_is_disabled_after_clients_know_of_the_last(
+    make_project: Callable[..., Project],
+) -> None:
+    """A cleanup tells them its version: the second one takes one of its own."""
+    items = TrackedTable("dbo", "items", (("id", "int"),), ("id",))
+    notes = replace(items, source_name="notes")
+    tracking, writer = Tracking(make_project, [items, notes]), Writer()
+    tracking.land(writer.insert("notes", id=1))
+    tracking.run()
+    disable = {"source_schema": "dbo", "dry_run": False}
+    tracking.operation("disable_change_tracking", source_name="items", **disable)
+    tracking.operation("change_tracking_cleanup")
+    version = tracking.value("change_tracking_current_version()")
+    tracking.operation("disable_change_tracking", source_name="notes", **disable)
+    tracking.land(writer.insert("notes", id=2))
+    tracking.run()
+    assert version == 2
+    with pytest.raises(Exception, match="CDC 313: last_sync_version 2 is below the minimum valid"):
+        tracking.asked(notes, version)
+    assert [row.id for row in tracking.asked(notes, 3)] == [2]
+
+
+@pytest.mark.more
+def test_the_only_table_is_disabled_while_its_window_is_half_published(
+    make_project: Callable[..., Project],
+) -> None:
+    """Its versions are in syscommittab. Enabled again it begins above them."""
+    items = TrackedTable("dbo", "items", (("id", "int"),), ("id",))
+    tracking, writer = Tracking(make_project, [items]), Writer()
+    tracking.land(writer.insert("items", id=1))
+    tracking.run()
+    tracking.land([*writer.insert("items", id=2), *writer.insert("items", id=3)])
+    with dying_at(lambda sql: re.search(r"insert into \S*syscommittab", sql) is not None):
+        assert not tracking.project.dbt("run").success
+    disable = {"source_schema": "dbo", "source_name": "items", "dry_run": False}
+    tracking.operation("disable_change_tracking", **disable)
+    tracking.run()
+    begin = tracking.value("change_tracking_min_valid_version('dbo.items')")
+    assert begin == tracking.value("change_tracking_current_version()") == 4
+    tracking.land(writer.insert("items", id=4))
+    tracking.run()
+    assert [row.id for row in tracking.asked(items, begin)] == [4]
 
 
 @pytest.mark.more
