@@ -19,7 +19,11 @@
                 'it is on ' ~ (tables.values() | map(attribute='table') | join(', ') or 'none')
             ) %}
         {% endif %}
-        {% do dbt_cdc._check_not_counted(known) if known %}
+        {#- what began with a window that stands open was neither counted nor told of; of what is half gone the earlier
+            one has taken a version -#}
+        {% set scanned_lsn = [dbt_cdc._published_state().scanned_lsn, state.scanned_lsn] | max %}
+        {% set is_counted = known and known.begin_lsn <= scanned_lsn %}
+        {% do dbt_cdc._check_not_counted(known, scanned_lsn) if is_counted %}
         {#- its row goes behind the table, and what clients are told last: a killed operation can be repeated, and no
             run makes the table anew under the old versions -#}
         {% set statements = [] %}
@@ -31,7 +35,7 @@
         {% do statements.append('delete from ' ~ dbt_cdc._state_relation('change_tracking_tables')
             ~ ' where object_id = ' ~ known.object_id) if known %}
         {#- enabled again it begins at a later version than clients have -#}
-        {% do dbt_cdc._take_a_version(dbt_cdc._scanned_and_tracked(), state) if not dry_run %}
+        {% do dbt_cdc._take_a_version(scanned_lsn, state) if is_counted and not dry_run %}
         {% for statement in statements %}
             {% do run_query(statement) if not dry_run %}
             {% do log(('would run: ' if dry_run else 'done: ') ~ statement, info=true) %}
@@ -48,25 +52,17 @@
 
 {#- The versions of a window that stands open count the table's transactions, and side tables of others may have
     them already: without it the rest of the window would be numbered anew. -#}
-{% macro _check_not_counted(known) %}
-    {% set scanned_lsn = dbt_cdc._scanned_and_tracked() %}
+{% macro _check_not_counted(known, scanned_lsn) %}
     {% set to_lsn = dbt_cdc._fetch(
         'select min(window_to_lsn) as to_lsn from ' ~ dbt_cdc._state_relation('scan_transactions')
         ~ " where window_to_lsn > '" ~ scanned_lsn ~ "'"
     )[0].to_lsn if dbt_cdc._has_state('scan_transactions') else none %}
     {#- alone in its project, it is what no run can finish without -#}
-    {% if to_lsn and known.begin_lsn <= scanned_lsn
-        and dbt_cdc._participants().keys() | reject('equalto', known.name) | list %}
+    {% if to_lsn and dbt_cdc._participants().keys() | reject('equalto', known.name) | list %}
         {% do dbt_cdc.raise_cdc_error(
             1222, 'change tracking of table ' ~ known.table ~ ' cannot be disabled while the window up to ' ~ to_lsn
             ~ ' stands open: its versions count the table', 'dbt run finishes it, then disable; where records of '
             ~ 'this table stop the run, delete models/' ~ known.name ~ '.sql and its YAML first'
         ) %}
     {% endif %}
-{% endmacro %}
-
-
-{#- Up to where the log is published, be it captured, tracked or both. -#}
-{% macro _scanned_and_tracked() %}
-    {% do return([dbt_cdc._published_state().scanned_lsn, dbt_cdc._tracking_state().scanned_lsn] | max) %}
 {% endmacro %}

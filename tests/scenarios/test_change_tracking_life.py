@@ -191,6 +191,32 @@ def test_a_table_that_comes_back_beside_an_open_window(
     assert [r.id for r in tracking.asked(ITEMS, 2)] == list(range(3, 3 + others))
 
 
+@pytest.mark.more
+def test_a_table_that_came_beside_an_open_window_is_disabled(
+    make_project: Callable[..., Project],
+) -> None:
+    """The versions that the others have written stay what they are."""
+    tracking, writer = Tracking(make_project, [ITEMS]), TrackingWriter(START)
+    writer.commit(("INSERT", "items", None, row(1)))
+    tracking.land(writer.new())
+    tracking.run()
+    for number in (2, 3):
+        writer.commit(("INSERT", "items", None, row(number)))
+    tracking.land(writer.new())
+    tracking.run("--exclude", "change_tracking_dbo_items")
+    for path, text in tracked_models([ITEMS, LATE]).items():
+        tracking.project.write(f"models/{path}", text)
+    tracking.run("--exclude", "change_tracking_dbo_late")
+    disable = {"source_schema": "dbo", "source_name": "late", "dry_run": False}
+    tracking.operation("disable_change_tracking", **disable)
+    (tracking.project.folder / "models" / "change_tracking_dbo_late.sql").unlink()
+    tracking.project.write("models/tracked.yml", tracked_models([ITEMS])["tracked.yml"])
+    tracking.run()
+    assert [(r.id, r.sys_change_version) for r in tracking.asked(ITEMS, 1)] == [(2, 2), (3, 3)]
+    versions = tracking.sql("select commit_ts from {schema}.syscommittab order by 1")
+    assert [v[0] for v in versions] == [1, 2, 3]
+
+
 def test_a_cleanup_while_a_window_is_open(make_project: Callable[..., Project]) -> None:
     """The window's versions go on counting a table that has left the project meanwhile."""
     note = {"a": 1, "b": 1, "x": 1, "y": "y"}
