@@ -65,6 +65,11 @@ class Shop:
             self.change(("DELETE", order(2, "globex"), None))
             self.change(("INSERT", None, order(3, "initech")))
             self.publish()
+        elif what == "replica":
+            self.tracking.sql(
+                "create or replace view {schema}.cdc_consumers as select 'orders' as consumer,"
+                " commit_lsn as last_lsn from {schema}.syscommittab where commit_ts = 3"
+            )
         else:
             self.change(("UPDATE", order(3, "initech"), order(3, "initech", "paid")), days=1)
             self.change(("INSERT", None, order(4, "umbrella")), days=4)
@@ -110,7 +115,7 @@ def test_the_page(make_project: Callable[..., Project]) -> None:
                 checked += 1
     finally:
         spark.sql("use default")
-    assert checked == 9
+    assert checked == 10
 
 
 @pytest.mark.more
