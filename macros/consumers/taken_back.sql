@@ -8,14 +8,15 @@
     {% if commits is none %}
         {% set last = dbt_cdc._last_commit(consumer) %}
         {% set since = marks | map(attribute='target_version') | min if marks else last.version %}
-        {% set commits = [last] if last.version <= since + 1 and last.operation not in ['RESTORE', 'CLONE']
+        {% set commits = [last] if last.version <= since + 1 and dbt_cdc._restored_version(last) is none
             else dbt_cdc._last_commits(this.quote(identifier=true), [last.version - since, 1] | max) %}
     {% endif %}
     {% for bookmark in marks if (dbt_cdc._is_building() or flags.EMPTY) and not consumer.starts_over %}
         {% set written = dbt_cdc._written_version(consumer, bookmark, commits) %}
-        {% for commit in dbt_cdc._commits_in_effect(commits) if commit.operation in ['RESTORE', 'CLONE']
-            and dbt_cdc._restored_version(commit) < written < commit.version %}
-            {% do dbt_cdc._raise_taken_back(consumer, bookmark, written, commit, commits) %}
+        {% for commit in dbt_cdc._commits_in_effect(commits) %}
+            {% set restored = dbt_cdc._restored_version(commit) %}
+            {% do dbt_cdc._raise_taken_back(consumer, bookmark, written, commit, restored, commits[0].version)
+                if restored is not none and restored < written < commit.version %}
         {% endfor %}
     {% endfor %}
 {% endmacro %}
@@ -32,15 +33,15 @@
 {% endmacro %}
 
 
-{% macro _raise_taken_back(consumer, bookmark, written, commit, commits) %}
+{% macro _raise_taken_back(consumer, bookmark, written, commit, restored, version) %}
     {% set set_version = 'update ' ~ dbt_cdc._state_relation('consumer_bookmarks') ~ ' set target_version = '
-        ~ commits[0].version %}
+        ~ version %}
     {% set of_bookmark = ' where consumer = ' ~ dbt_cdc._literal(consumer.name) ~ ' and capture_instance = '
         ~ dbt_cdc._literal(bookmark.capture_instance) %}
     {% do dbt_cdc.raise_cdc_error(
         2714, commit.operation ~ ' made version ' ~ commit.version ~ ' of ' ~ this ~ ', and what ' ~ consumer.name
         ~ ' had consumed of ' ~ bookmark.capture_instance ~ ' up to ' ~ bookmark.last_lsn ~ ' by version ' ~ written
-        ~ (' may not be' if dbt_cdc._restored_version(commit) < 0 else ' is not') ~ ' in it any more',
+        ~ (' may not be' if restored < 0 else ' is not') ~ ' in it any more',
         dbt_cdc._rebuild_command(consumer.name) ~ ' builds it anew; restore table ' ~ this ~ ' to version as of '
         ~ written ~ ' brings it back; where the rows are as they should be, ' ~ set_version ~ of_bookmark
         ~ ', with last_lsn = the LSN that they reach where later changes are to come again'

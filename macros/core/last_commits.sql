@@ -10,15 +10,17 @@
     {% set kept, last = [], namespace(version=none) %}
     {% for commit in commits if last.version is none or commit.version <= last.version %}
         {% do kept.append(commit) %}
-        {% set last.version = dbt_cdc._restored_version(commit)
-            if commit.operation in ['RESTORE', 'CLONE'] else commit.version %}
+        {% set restored = dbt_cdc._restored_version(commit) %}
+        {% set last.version = commit.version if restored is none else restored %}
     {% endfor %}
     {% do return(kept) %}
 {% endmacro %}
 
 
-{#- The version that a RESTORE names; -1 where it names a time, whose zone nothing tells. -#}
+{#- The version that a RESTORE names; -1 where it names a time, whose zone nothing tells, and for a CLONE; none for any
+    other commit. -#}
 {% macro _restored_version(commit) %}
+    {% do return(none) if commit.operation not in ['RESTORE', 'CLONE'] %}
     {% set found = modules.re.search('version\\W+(\\d+)', commit.operationParameters | string)
         if commit.operation == 'RESTORE' else none %}
     {% do return(found[1] | int if found else -1) %}

@@ -112,6 +112,7 @@ from full_loads
 order by fate
 {%- endmacro %}
 
+
 {#- CTEs `changes` that have landed and, but for a first run, `logged`. -#}
 {% macro _dms_landed_and_logged(batch, is_first) -%}
 {{ dbt_cdc._dms_rows(batch) }},
