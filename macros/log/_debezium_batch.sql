@@ -6,12 +6,13 @@
     none), `database` the connector and the database that the log is of, `cut_lsn` where a log begins whose first
     records were removed. -#}
 {% macro _debezium_batch(events, log, is_incremental, connector) %}
-    {% set batch = {
+    {% set batch = dbt_cdc._debezium_connector(connector) %}
+    {% do batch.update({
         'log': log, 'is_incremental': is_incremental, 'position': none, 'last_position': none, 'last_commit': 0,
         'first_change': none, 'has_old_events': false, 'has_snapshot_rows': false, 'has_later_rows': false,
         'snapshot_wal': none, 'database': none, 'landed_below': 0, 'copies_below': 0, 'last_place': 0,
-        'low_position': none, 'connector': connector, 'has_untold': connector in ['mysql', 'mariadb'], 'cut_lsn': none,
-    } %}
+        'low_position': none, 'has_untold': batch.is_binlog, 'cut_lsn': none,
+    }) %}
     {% set position = dbt_cdc._fetch(
         'select max(resume_position) as position from ' ~ log
     )[0].position if is_incremental else none %}
@@ -23,18 +24,16 @@
             or news.below_kept %}
         {% if news.last_position is not none %}
             {% do batch.update(news, last_commit=news.last_lsn[2:16] | int(base=16)) %}
-            {% do dbt_cdc._debezium_find_sent_again(events, batch) if dbt_cdc._debezium_reads_binlog(batch) %}
+            {% do dbt_cdc._debezium_find_sent_again(events, batch) if batch.is_binlog %}
             {% do batch.update(has_old_events=dbt_cdc._debezium_has_old_events(batch)) %}
-            {% do dbt_cdc._debezium_find_snapshot(batch)
-                if batch.has_snapshot_rows and not dbt_cdc._debezium_reads_sqlserver(batch) %}
-            {% do dbt_cdc._debezium_find_place(batch)
-                if batch.has_untold and not dbt_cdc._debezium_reads_binlog(batch) %}
+            {% do dbt_cdc._debezium_find_snapshot(batch) if batch.has_snapshot_rows and not batch.is_sqlserver %}
+            {% do dbt_cdc._debezium_find_place(batch) if batch.has_untold and not batch.is_binlog %}
         {% endif %}
     {% elif execute and dbt_cdc._is_building() %}
         {% set first = dbt_cdc._fetch(dbt_cdc._debezium_first_database(events, batch)) %}
         {% do batch.update(first[0] if first else {}) %}
         {% do batch.update(dbt_cdc._fetch(dbt_cdc._debezium_has_snapshots(events, batch))[0])
-            if not dbt_cdc._debezium_reads_sqlserver(batch) %}
+            if not batch.is_sqlserver %}
     {% endif %}
     {#- the longer statements have more steps than Spark's analyzer takes by default, 100 -#}
     {% do run_query('set spark.sql.analyzer.maxIterations = 500')
@@ -104,7 +103,6 @@
 {#- Whether events hold rows of a snapshot after the first, where nothing else is known of them: of several snapshots,
     or behind a commit; and whether changes tell no number in their transaction. -#}
 {% macro _debezium_has_snapshots(events, batch) -%}
-{%- set is_binlog = dbt_cdc._debezium_reads_binlog(batch) -%}
 with landed as (
     select from_json(value, '{{ dbt_cdc._debezium_news_envelope(batch) }}') as event
     from {{ events }}
@@ -114,7 +112,7 @@ told as (
     select
         coalesce(event.op, event.payload.op) as op,
         coalesce(event.source, event.payload.source) as source,
-        {%- if not is_binlog %}
+        {%- if not batch.is_binlog %}
         coalesce(event.status, event.payload.status) as status,
         coalesce(event.id, event.payload.id) as id,
         {%- endif %}
@@ -125,7 +123,7 @@ told as (
 placed as (
     select
         op,
-        {%- if not is_binlog %}
+        {%- if not batch.is_binlog %}
         is_alone and op in ('c', 'u', 'd', 't') as is_untold,
         case when status = 'END' then try_cast(split_part(id, ':', 2) as bigint) end as end_wal,
         {%- endif %}
@@ -134,13 +132,13 @@ placed as (
 )
 
 select
-    {{ 'coalesce(bool_or(is_untold), false) as has_untold,' if not is_binlog }}
+    {{ 'coalesce(bool_or(is_untold), false) as has_untold,' if not batch.is_binlog }}
     coalesce(min(snapshot_wal) < max(snapshot_wal) or min(commit_wal) <= max(snapshot_wal), false) as has_later_rows
 from (
     select
-        {{ 'is_untold,' if not is_binlog }}
+        {{ 'is_untold,' if not batch.is_binlog }}
         case when op = 'r' then wal end as snapshot_wal,
-        {{ "case when op in ('c', 'u', 'd', 't') then wal end" if is_binlog
+        {{ "case when op in ('c', 'u', 'd', 't') then wal end" if batch.is_binlog
             else 'coalesce(end_wal, if(is_untold, wal, null))' }} as commit_wal
     from placed
 )

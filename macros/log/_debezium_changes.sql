@@ -13,7 +13,7 @@ owned as (
             *,
             case
                 when kind = 'r' then wal + 1
-                {%- if dbt_cdc._debezium_reads_binlog(batch) %}
+                {%- if batch.is_binlog %}
                 else min(if(kind = 'END', wal, null)) over (partition by xid)
                 {%- else %}
                 else min(case when kind = 'END' then wal end) over (
@@ -48,7 +48,7 @@ known_and_new_events as (
             + (['snapshot_key'] if batch.has_later_rows else []) + ['content'] %}
         null as {{ name }}{{ ',' if not loop.last }}
         {%- endfor %}
-        {{- ',\n        null as server' if dbt_cdc._debezium_reads_binlog(batch) }}
+        {{- ',\n        null as server' if batch.is_binlog }}
         {{- ',\n        null as ended_at' if batch.has_untold }}
     from {{ batch.log }}
     where
@@ -64,7 +64,6 @@ known_and_new_events as (
     change comes as a delete and a create, `is_old_half` and `is_new_half`, which PostgreSQL logs as one record, and
     which headers link in a binary log. -#}
 {% macro _debezium_changes(batch) -%}
-{%- set is_binlog = dbt_cdc._debezium_reads_binlog(batch) -%}
 copies as (
     select /*+ broadcast(emitted_transactions) */
         events.*,
@@ -99,17 +98,19 @@ changes as (
             -- where the count goes on, it tells whether equal rows were one that was sent twice
             may_be_two and coalesce(lead(slot) over in_order = 1, false) as is_ambiguous,
             coalesce(
-                kind = 'c'{{ ' and has_old_key' if is_binlog }}
-                and lag(struct(kind, {{ 'has_new_key, ' if is_binlog }}wal, source_schema, source_name, slot))
-                over in_order
-                = struct('d', {{ 'true, ' if is_binlog }}wal, source_schema, source_name, slot - 1),
+                kind = 'c'{{ ' and has_old_key' if batch.is_binlog }}
+                and lag(struct(
+                    kind, {{ 'has_new_key, ' if batch.is_binlog }}wal, source_schema, source_name, slot
+                )) over in_order
+                = struct('d', {{ 'true, ' if batch.is_binlog }}wal, source_schema, source_name, slot - 1),
                 false
             ) as is_new_half,
             coalesce(
-                kind = 'd'{{ ' and has_new_key' if is_binlog }}
-                and lead(struct(kind, {{ 'has_old_key, ' if is_binlog }}wal, source_schema, source_name, slot - 1))
-                over in_order
-                = struct('c', {{ 'true, ' if is_binlog }}wal, source_schema, source_name, slot),
+                kind = 'd'{{ ' and has_new_key' if batch.is_binlog }}
+                and lead(struct(
+                    kind, {{ 'has_old_key, ' if batch.is_binlog }}wal, source_schema, source_name, slot - 1
+                )) over in_order
+                = struct('c', {{ 'true, ' if batch.is_binlog }}wal, source_schema, source_name, slot),
                 false
             ) as is_old_half,
             case when kind = 'r' or is_restarted then row_number() over in_order else slot end as ordinal
@@ -124,7 +125,7 @@ changes as (
 
 {#- What tells the halves of a key change: the headers that link them, or that a created row lacks values. -#}
 {% macro _debezium_link_columns(batch) %}
-    {% do return(['has_old_key', 'has_new_key'] if dbt_cdc._debezium_reads_binlog(batch) else ['lacks_values']) %}
+    {% do return(['has_old_key', 'has_new_key'] if batch.is_binlog else ['lacks_values']) %}
 {% endmacro %}
 
 

@@ -1,21 +1,19 @@
 {#- What differs between the connectors in each statement. -#}
 
-{#- Whether the log is of a connector that reads a binary log. -#}
-{% macro _debezium_reads_binlog(batch) %}
-    {% do return(batch.connector in ['mysql', 'mariadb']) %}
-{% endmacro %}
-
-
-{#- Whether the log is of a connector that reads SQL Server's change tables. -#}
-{% macro _debezium_reads_sqlserver(batch) %}
-    {% do return(batch.connector == 'sqlserver') %}
+{#- What a batch says of its connector: whether it reads a binary log, or SQL Server's change tables. -#}
+{% macro _debezium_connector(connector) %}
+    {% do return({
+        'connector': connector,
+        'is_binlog': connector in ['mysql', 'mariadb'],
+        'is_sqlserver': connector == 'sqlserver',
+    }) %}
 {% endmacro %}
 
 
 {#- The position of an event in the source's log; NULL where it tells none. A number, of SQL Server an LSN. -#}
 {% macro _debezium_wal(batch, or_else=none) -%}
-{%- if dbt_cdc._debezium_reads_binlog(batch) -%} {{ dbt_cdc._debezium_binlog_place() }}
-{%- elif dbt_cdc._debezium_reads_sqlserver(batch) -%}
+{%- if batch.is_binlog -%} {{ dbt_cdc._debezium_binlog_place() }}
+{%- elif batch.is_sqlserver -%}
 {{ dbt_cdc._debezium_sqlserver_lsn(
     'coalesce(source.commit_lsn, ' ~ or_else ~ ')' if or_else else 'source.commit_lsn') }}
 {%- else -%} cast({{ 'coalesce(source.lsn, ' ~ or_else ~ ')' if or_else else 'source.lsn' }} as bigint)

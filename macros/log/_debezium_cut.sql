@@ -9,6 +9,6 @@ if(min_by(operation, lsn) = 'BEGIN' and min(lsn) < '{{ dbt_cdc._debezium_lsn(
 {#- A log of SQL Server has no BEGINs: where it lacks the snapshot it was cut, or began without one. -#}
 {% macro _debezium_cut_lsn(batch) %}
     {% set cut_lsn = "if(min(lsn) > '" ~ dbt_cdc._debezium_snapshot_lsn() ~ "', min(lsn), null) as cut_lsn"
-        if dbt_cdc._debezium_reads_sqlserver(batch) else dbt_cdc._debezium_cut_lsn_sql() %}
+        if batch.is_sqlserver else dbt_cdc._debezium_cut_lsn_sql() %}
     {% do return(dbt_cdc._fetch('select ' ~ cut_lsn ~ ' from ' ~ batch.log)[0].cut_lsn) %}
 {% endmacro %}

@@ -19,14 +19,14 @@ envelopes as (
         headers,
         event._corrupt_record as unreadable,
         event.schema.fields as value_schema,
-        {%- if dbt_cdc._debezium_reads_binlog(batch) %}
+        {%- if batch.is_binlog %}
         {{ dbt_cdc._debezium_is_truncate() | indent(8) }} as is_truncate,
         {%- endif %}
         {%- for name in dbt_cdc._debezium_payload(batch) %}
         {%- set told = 'coalesce(event.payload.' ~ name ~ ', event.' ~ name ~ ')' %}
         {%- set of_truncate = {'op': "'t'", 'ddl': 'null', 'tableChanges': 'null'}.get(name) %}
         {{ 'if(is_truncate, ' ~ of_truncate ~ ', ' ~ told ~ ')'
-            if of_truncate and dbt_cdc._debezium_reads_binlog(batch) else told }} as {{ name }},
+            if of_truncate and batch.is_binlog else told }} as {{ name }},
         {%- endfor %}
         {{ dbt_cdc._debezium_before_image(before_images) | indent(8) }} as known_before,
         concat_ws(' ', known_before, after) as images,
@@ -44,25 +44,24 @@ envelopes as (
     is not the same each time, and always true, has Spark make it once, shuffled as both want it: so long as they take
     all of its columns (docs/decisions/0013). -#}
 {% macro _debezium_events(events, batch, before_images) -%}
-{%- set is_binlog = dbt_cdc._debezium_reads_binlog(batch) -%}
-{%- set is_sqlserver = dbt_cdc._debezium_reads_sqlserver(batch) -%}
 {{ dbt_cdc._debezium_envelopes(events, batch, before_images) }},
 
-{{ 'landed_events' if batch.has_untold or is_sqlserver else 'events' }} as (
+{{ 'landed_events' if batch.has_untold or batch.is_sqlserver else 'events' }} as (
     select
         position,
         {{ dbt_cdc._debezium_kind(events, batch) | indent(8) }} as kind,
         -- never null: Spark would test it before it parses, and parse twice
         case when op = 'r' then 'snapshot'
-            {{- ' when tableChanges is not null then \'\'' if is_sqlserver }}
+            {{- ' when tableChanges is not null then \'\'' if batch.is_sqlserver }}
             else coalesce(
-            {%- if is_binlog %}{{ dbt_cdc._debezium_binlog_xid("op = 't' or ddl is not null", 'id, transaction.id') }}
-            {%- elif is_sqlserver %}{{ dbt_cdc._debezium_wal(batch, 'id') }}
+            {%- if batch.is_binlog %}
+            {{- dbt_cdc._debezium_binlog_xid("op = 't' or ddl is not null", 'id, transaction.id') }}
+            {%- elif batch.is_sqlserver %}{{ dbt_cdc._debezium_wal(batch, 'id') }}
             {%- else %}split_part(coalesce(id, transaction.id), ':', 1)
             {%- endif %},
-            {{- ' source.txId,' if batch.has_untold and not is_binlog }} '') end as xid,
-        coalesce({{ dbt_cdc._debezium_wal(batch, 'id' if is_sqlserver else "split_part(id, ':', 2)") }}, {{
-            "''" if is_sqlserver else '0' }}) as wal,
+            {{- ' source.txId,' if batch.has_untold and not batch.is_binlog }} '') end as xid,
+        coalesce({{ dbt_cdc._debezium_wal(batch, 'id' if batch.is_sqlserver else "split_part(id, ':', 2)") }}, {{
+            "''" if batch.is_sqlserver else '0' }}) as wal,
         cast(case
             when status = 'BEGIN' then 0
             when status = 'END' then {{ dbt_cdc._debezium_last_slot() }}
@@ -76,10 +75,10 @@ envelopes as (
         coalesce(source.schema, source.db) as source_schema,
         source.table as source_name,
         coalesce(key, 'null') <> 'null' as has_key,
-        {%- if is_binlog %}
+        {%- if batch.is_binlog %}
         coalesce(contains(headers, '"__debezium.oldkey"'), false) as has_old_key,
         coalesce(contains(headers, '"__debezium.newkey"'), false) as has_new_key,
-        {%- elif not is_sqlserver %}
+        {%- elif not batch.is_sqlserver %}
         coalesce(op = 'c' and has_unavailable and {{ dbt_cdc._debezium_image('after') | indent(8) }} <> after, false)
             as lacks_values,
         {%- endif %}
@@ -99,12 +98,12 @@ envelopes as (
         {%- endif %}
         xxhash64(
             {{ "source.file, source.pos, if(op in ('c', 'u', 'd', 'r'), source.`row`, null), ddl, tableChanges"
-                if is_binlog
-                else 'source.commit_lsn, source.change_lsn, source.event_serial_no' if is_sqlserver
+                if batch.is_binlog
+                else 'source.commit_lsn, source.change_lsn, source.event_serial_no' if batch.is_sqlserver
                 else 'source.lsn' }},
             op, source_schema, source_name, images
         ) as content
-        {%- if is_binlog %},
+        {%- if batch.is_binlog %},
         nullif(source.server_id, '0') as server,
         key,
         -- a DDL has none: its `row` is that of the event before it
@@ -113,7 +112,7 @@ envelopes as (
         transaction.id is not null as has_metadata,
         ddl,
         {{ dbt_cdc._debezium_binlog_changes() | indent(8) }} as table_changes
-        {%- elif is_sqlserver %},
+        {%- elif batch.is_sqlserver %},
         topic,
         key,
         xid as commit_lsn,
@@ -132,14 +131,14 @@ envelopes as (
     where rand() < 1
     distribute by xid
 )
-{%- if is_sqlserver %},
+{%- if batch.is_sqlserver %},
 
 events as (
     {{- dbt_cdc._debezium_sqlserver_events(batch) }}
 )
 {%- elif batch.has_untold %},
 
-{{ dbt_cdc._debezium_binlog_events(batch) if is_binlog else dbt_cdc._debezium_told(batch) }}
+{{ dbt_cdc._debezium_binlog_events(batch) if batch.is_binlog else dbt_cdc._debezium_told(batch) }}
 {%- endif %}
 {%- endmacro %}
 
@@ -159,25 +158,22 @@ events as (
 
 
 {% macro _debezium_payload(batch) %}
-    {% set is_binlog = dbt_cdc._debezium_reads_binlog(batch) %}
-    {% set is_sqlserver = dbt_cdc._debezium_reads_sqlserver(batch) %}
     {% do return(dict({
         'op': 'string', 'status': 'string', 'id': 'string', 'event_count': 'string',
         'ts_ms': 'string', 'ts_us': 'string',
         'source': 'struct<connector: string, name: string, db: string, `schema`: string, `table`: string, '
             ~ 'snapshot: string, lsn: string, txId: string, sequence: string, ts_us: string, ts_ms: string'
-            ~ (', server_id: string, gtid: string, file: string, pos: string, `row`: string>' if is_binlog
-                else ', commit_lsn: string, change_lsn: string, event_serial_no: string>' if is_sqlserver else '>'),
+            ~ (', server_id: string, gtid: string, file: string, pos: string, `row`: string>' if batch.is_binlog
+                else ', commit_lsn: string, change_lsn: string, event_serial_no: string>' if batch.is_sqlserver
+                else '>'),
         'transaction': 'struct<id: string, total_order: string>',
         'before': 'string', 'after': 'string',
-    }, **({'ddl': 'string', 'tableChanges': 'string'} if is_binlog or is_sqlserver else {}))) %}
+    }, **({'ddl': 'string', 'tableChanges': 'string'} if batch.is_binlog or batch.is_sqlserver else {}))) %}
 {% endmacro %}
 
 
 {#- What an event is, or an error that says what is wrong with it. -#}
 {% macro _debezium_kind(events, batch) -%}
-    {%- set database, is_binlog = batch.database, dbt_cdc._debezium_reads_binlog(batch) -%}
-    {%- set is_sqlserver = dbt_cdc._debezium_reads_sqlserver(batch) -%}
     {%- set place = "concat_ws('', 'event at position ', position, ' of topic ', topic)" -%}
     {%- set mend = ', which has its file, too, where the landing keeps that; correct it (an UPDATE, sent by '
         ~ 'run_statement), or delete it and land it again; then run again: nothing of this batch is in the log' -%}
@@ -196,29 +192,29 @@ events as (
             ) | indent(8) }}
         when status in ('BEGIN', 'END')
             and not coalesce(id, '') rlike '
-            {%- if is_binlog %}.
-            {%- elif is_sqlserver %}{{ dbt_cdc._debezium_sqlserver_pattern() }}
+            {%- if batch.is_binlog %}.
+            {%- elif batch.is_sqlserver %}{{ dbt_cdc._debezium_sqlserver_pattern() }}
             {%- else %}^[^:]+:[0-9]+\\z
             {%- endif %}'
             then {{ dbt_cdc._raise_bad_record(
                 place, "concat('its transaction id ', coalesce(id, 'NULL'), ' has no LSN')",
-                'land the events as the connector writes them' if is_sqlserver
+                'land the events as the connector writes them' if batch.is_sqlserver
                 else 'read PostgreSQL, no other source, with Debezium 2 or later'
             ) | indent(8) }}
         when status in ('BEGIN', 'END')
             then status
         when source.connector not in ({{ dbt_cdc._literals(
-            ['mysql', 'mariadb'] if is_binlog else ['sqlserver'] if is_sqlserver else ['postgresql']) }})
+            ['mysql', 'mariadb'] if batch.is_binlog else ['sqlserver'] if batch.is_sqlserver else ['postgresql']) }})
             then raise_error(concat(
                 'CDC 22988: ', {{ place }}, ' comes from the connector ', source.connector,
                 {{ dbt_cdc._literal(dbt_cdc._advice(dbt_cdc._connector_advice())) }}
             ))
-        {%- if database %}
-        when {{ dbt_cdc._debezium_database(batch) }} <> {{ dbt_cdc._literal(database) }}
+        {%- if batch.database %}
+        when {{ dbt_cdc._debezium_database(batch) }} <> {{ dbt_cdc._literal(batch.database) }}
             then {{ dbt_cdc._raise_bad_record(
                 place,
                 "concat('it comes from ', " ~ dbt_cdc._debezium_database(batch) ~ ", ', and the log is of ', "
-                ~ dbt_cdc._literal(database) ~ ")",
+                ~ dbt_cdc._literal(batch.database) ~ ")",
                 'LSNs of two databases or connectors do not compare: give each a log and a schema of its own'
             ) | indent(8) }}
         {%- endif %}
@@ -228,9 +224,9 @@ events as (
                 'leave these events out of the relation, and take a blocking snapshot in their place (the signal '
                 ~ 'execute-snapshot of type blocking)'
             ) | indent(8) }}
-        {%- if is_binlog %}
+        {%- if batch.is_binlog %}
         {{ dbt_cdc._debezium_binlog_faults(place) }}
-        {%- elif is_sqlserver %}
+        {%- elif batch.is_sqlserver %}
         {{ dbt_cdc._debezium_sqlserver_faults(place) }}
         {%- else %}
         when op in ('c', 'u', 'd', 't') and transaction.total_order is null

@@ -8,7 +8,7 @@
 
 {#- The last commit of the log, the zero LSN where there is none. -#}
 {% macro _debezium_last_lsn(batch) %}
-    {% do return((batch.get('last_lsn') or dbt_cdc._zero_lsn()) if dbt_cdc._debezium_reads_sqlserver(batch)
+    {% do return((batch.get('last_lsn') or dbt_cdc._zero_lsn()) if batch.is_sqlserver
         else dbt_cdc._debezium_lsn(batch.last_commit)) %}
 {% endmacro %}
 

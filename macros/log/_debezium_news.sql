@@ -1,8 +1,6 @@
 {#- `has_old_ends`: whether there are ENDs at or below the log's end, of a binary log changes; `old_xids`: where there
     are none, the transactions of other events that may be old. -#}
 {% macro _debezium_news(events, batch) -%}
-{%- set is_binlog = dbt_cdc._debezium_reads_binlog(batch) -%}
-{%- set is_sqlserver = dbt_cdc._debezium_reads_sqlserver(batch) -%}
 with log_end as (
     select
         max(lsn) as last_lsn,
@@ -45,7 +43,7 @@ news as (
         {%- endfor %}
         coalesce(event.source, event.payload.source) as source,
         coalesce(event.transaction.id, event.payload.transaction.id, event.id, event.payload.id) as transaction_id,
-        {%- if is_binlog %}
+        {%- if batch.is_binlog %}
         coalesce(event.event_count, event.payload.event_count) as event_count,
         coalesce(event.ddl, event.payload.ddl) as ddl,
         {%- endif %}
@@ -59,12 +57,12 @@ news as (
 placed as (
     select
         *,
-        {%- if is_binlog %}
+        {%- if batch.is_binlog %}
         {{ dbt_cdc._debezium_binlog_place() }} as wal,
         {{ dbt_cdc._debezium_binlog_xid("op = 't' or ddl is not null", 'transaction_id') }} as xid,
         op in ('c', 'u', 'd', 't') or ddl is not null as is_change,
         if(op in ('c', 'u', 'd', 't'), timestamp_millis(cast(source.ts_ms as bigint)), null) as sent_for
-        {%- elif is_sqlserver %}
+        {%- elif batch.is_sqlserver %}
         {{ dbt_cdc._debezium_wal(batch, 'id') }} as wal
         {%- else %}
         try_cast(coalesce(source.lsn, split_part(id, ':', 2)) as bigint) as wal,
@@ -79,10 +77,10 @@ select
     max(position) as last_position,
     max(last_lsn) as last_lsn,
     coalesce(max(database), min({{ dbt_cdc._debezium_database(batch) }})) as database,
-    {{ '0L' if is_binlog else 'min(wal)' }} as first_change,
+    {{ '0L' if batch.is_binlog else 'min(wal)' }} as first_change,
     bool_or(op = 'r') as has_snapshot_rows,
     max(case when op = 'r' then wal end) as last_snapshot_wal,
-    {%- if is_binlog %}
+    {%- if batch.is_binlog %}
     cast(min(sent_for) as string) as first_time,
     bool_or(is_change and wal <= last_commit) as has_old_ends,
     -- an END that comes again alone
@@ -90,7 +88,7 @@ select
         collect_set(case when status = 'END' and event_count <> '0' then xid end),
         collect_set(case when is_change and wal > last_commit then xid end)
     ))) as old_xids,
-    {%- elif is_sqlserver %}
+    {%- elif batch.is_sqlserver %}
     bool_or((op in ('c', 'u', 'd') or status = 'END') and wal <= last_lsn) as has_old_ends,
     '[]' as old_xids,
     {%- else %}
@@ -118,14 +116,14 @@ from placed
     {%- set fields = 'id: string, op: string, status: string, transaction: struct<id: string>, '
         ~ 'source: struct<name: string, db: string, lsn: string, txId: string, sequence: string'
         ~ (', file: string, pos: string, gtid: string, ts_ms: string>, event_count: string, ddl: string'
-            if dbt_cdc._debezium_reads_binlog(batch) else ', commit_lsn: string>') -%}
+            if batch.is_binlog else ', commit_lsn: string>') -%}
 struct<{{ fields }}, payload: struct<{{ fields }}>>
 {%- endmacro %}
 
 
 {#- The connector and the database of an event, as one text; of a binary log, its name. -#}
 {% macro _debezium_database(batch) -%}
-{%- if dbt_cdc._debezium_reads_binlog(batch) -%}
+{%- if batch.is_binlog -%}
 nullif(concat_ws(' of ', regexp_extract(source.file, '^(.*)[.]', 1), source.name), '')
 {%- else -%}
 nullif(concat_ws('.', source.name, source.db), '')

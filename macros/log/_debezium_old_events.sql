@@ -7,7 +7,7 @@
     {% endfor %}
     {% set cut_lsn = dbt_cdc._debezium_cut_lsn(batch) if late + other %}
     {% set go_on = (
-        '; the log ' ~ ('has no snapshot' if dbt_cdc._debezium_reads_sqlserver(batch) else 'was cut')
+        '; the log ' ~ ('has no snapshot' if batch.is_sqlserver else 'was cut')
         ~ ' and begins at ' ~ cut_lsn ~ ': what is named may be in the part that was removed'
         if cut_lsn else '') ~ '; to go on without what is named, give '
         ~ dbt_cdc._give_up((late or other)[:5] | map(attribute='tran_id') | list) %}
@@ -46,7 +46,7 @@
 {#- By transaction the events that are no copies: of an END its COMMIT is one, of a change a record of its place and
     images. Each half of a key change has its image in the one UPDATE. -#}
 {% macro _debezium_old_events(events, batch, before_images) -%}
-{%- if dbt_cdc._debezium_reads_sqlserver(batch) -%}
+{%- if batch.is_sqlserver -%}
 {{ dbt_cdc._debezium_sqlserver_old_events(events, batch, before_images) }}
 {%- else -%}
 with {{ dbt_cdc._debezium_events(events, batch, before_images) }},

@@ -15,7 +15,7 @@ operations as (
                     if(ordinal = 1, array('BEGIN'), array()), array('INSERT'), if(is_last, array('COMMIT'), array())
                 )
             when kind = 'r' then array('INSERT')
-            {%- if not dbt_cdc._debezium_reads_binlog(batch) %}
+            {%- if not batch.is_binlog %}
             when kind = 'c' and lacks_values and not is_new_half
                 then array({{ dbt_cdc._debezium_raise_lacks_values() | indent(16) }})
             {%- endif %}
@@ -59,7 +59,7 @@ records as (
         case when is_change then source_name end as source_name,
         case when is_change and kind <> 'ddl' then if(is_new_half, deleted_image, before) end as before_image,
         case when is_change then after end as after_image,
-        {{ "case when kind = 'ddl' then before end" if dbt_cdc._debezium_reads_binlog(batch)
+        {{ "case when kind = 'ddl' then before end" if batch.is_binlog
             else 'cast(null as string)' }} as ddl_command,
         cast(null as int) as command_id,
         case when is_change then encodings end as encodings,

@@ -3,7 +3,6 @@
     whose END has not landed may be before all those whose END landed after its events. -#}
 {% macro _debezium_transactions(batch) -%}
 {%- set snapshot_commit = dbt_cdc._debezium_snapshot_commit() -%}
-{%- set is_binlog = dbt_cdc._debezium_reads_binlog(batch) -%}
 slots as (
     -- a number of two contents: the connector restarted inside the transaction, and numbered its events anew
     select
@@ -25,7 +24,7 @@ slots as (
         -- numbers, as a text would have Spark sort all events
         max({{ dbt_cdc._debezium_snapshot_mark() }}) as mark,
         max(xxhash64(snapshot_row)) as marked_row,
-        {{ 'max(server) as server,' if is_binlog }}
+        {{ 'max(server) as server,' if batch.is_binlog }}
         min(wal) as first_wal,
         max(wal) as last_wal,
         min(position) as first_position,
@@ -58,7 +57,7 @@ transactions as (
         min(first_position) as first_position,
         max(last_position) as last_position,
         min(end_position) as end_position,
-        {{ 'max(server) as server,' if is_binlog }}
+        {{ 'max(server) as server,' if batch.is_binlog }}
         sum(landed_rows - messages) as landed_rows,
         count(case when slot = 0 and landed_rows > 0 then begin_time end) as begins,
         sum(messages) as messages,
@@ -128,7 +127,7 @@ queue as (
             min(case when commit_number is null then first_position end) over (partition by fate order by place)
             < end_position, false
         ) as has_open_before,
-        {%- if is_binlog %}
+        {%- if batch.is_binlog %}
         -- without transaction metadata also the last one, which waits, is before what lands behind it
         max(if(seen_position is null, null, struct(
             coalesce(commit_number, place + 1) as commit_number, seen_position as end_position, change_time, server
@@ -149,7 +148,7 @@ queue as (
             {%- endif %}
         ) as previous_commit
     from {{ '(select *, if(begins > 0, end_position, coalesce(end_position, last_position)) as seen_position from told)'
-        if is_binlog else 'told' }}
+        if batch.is_binlog else 'told' }}
 ),
 
 decided as (
@@ -182,7 +181,7 @@ emitted_transactions as (
         is_later,
         {{ dbt_cdc._debezium_check_room(batch) | indent(4) }} as previous_commit,
         coalesce(begin_time, change_time, end_time) as begin_time,
-        {{ 'greatest' if is_binlog else 'coalesce' }}(change_time, end_time) as commit_time,
+        {{ 'greatest' if batch.is_binlog else 'coalesce' }}(change_time, end_time) as commit_time,
         first_wal,
         if(xid = 'snapshot', first_wal, commit_number) as last_wal,
         first_position,
@@ -199,7 +198,7 @@ emitted_transactions as (
                     and before_it.end_position < first_position
                     and (
                         before_it.change_time < change_time - interval '10' second
-                        {{- ' or before_it.server <> server' if is_binlog }}
+                        {{- ' or before_it.server <> server' if batch.is_binlog }}
                     )
                     then concat_ws(':', xid, commit_number)
             end) over () as gone_back,

@@ -14,23 +14,22 @@
         dbt_cdc._debezium_batch(events, this, is_incremental, connector), placeholder=unavailable_value_placeholder,
         goes_on=config.get('materialized') == 'incremental') -%}
     {%- do dbt_cdc._debezium_check_old_events(events, batch, before_images or {}) if batch.has_old_events -%}
-    {%- set is_sqlserver = dbt_cdc._debezium_reads_sqlserver(batch) -%}
-    {%- if batch.has_snapshot_rows and is_sqlserver -%}
+    {%- if batch.has_snapshot_rows and batch.is_sqlserver -%}
         {%- do dbt_cdc._debezium_sqlserver_check_snapshot(events, batch) -%}
     {%- elif batch.has_snapshot_rows and 'snapshot' not in dbt_cdc._given_up() -%}
         {%- do dbt_cdc._debezium_check_late_rows(events, batch) -%}
     {%- endif -%}
     {%- do dbt_cdc._debezium_sqlserver_check_beginning(events, batch, before_images or {})
-        if is_sqlserver and dbt_cdc._is_building() and dbt_cdc._debezium_sqlserver_begins(batch) -%}
+        if batch.is_sqlserver and dbt_cdc._is_building() and dbt_cdc._debezium_sqlserver_begins(batch) -%}
     {%- do dbt_cdc._debezium_check_later_snapshots(events, batch, before_images or {}) if batch.has_later_rows -%}
     {#- SQL Server's deletes tell all columns but text, ntext and image -#}
     {%- do dbt_cdc._debezium_check_deletes(events, batch, before_images or {})
-        if not is_sqlserver and dbt_cdc._is_building()
+        if not batch.is_sqlserver and dbt_cdc._is_building()
         and (batch.position is none or batch.last_position > batch.position) -%}
     {%- do dbt_cdc._note_adapter(events, this, batch, before_images) if dbt_cdc._is_building() -%}
 with {{ dbt_cdc._debezium_events(events, batch, before_images or {}) }},
 
-{% if is_sqlserver -%}
+{% if batch.is_sqlserver -%}
 {{ dbt_cdc._debezium_sqlserver_transactions(batch) }},
 
 {{ dbt_cdc._debezium_sqlserver_changes() }},

@@ -139,7 +139,7 @@ with changes as (
     from {{ place.relation }}
 )
 {%- else -%}
-{%- set batch = {'position': none, 'connector': place.connector, 'has_untold': true} -%}
+{%- set batch = dict(dbt_cdc._debezium_connector(place.connector), position=none, has_untold=true) -%}
 with {{ dbt_cdc._debezium_envelopes(place.relation, batch, {}) }},
 
 kinds as (

@@ -62,7 +62,7 @@
 
 {#- As the model waiting_transactions describes them, the one that the others wait for first. -#}
 {% macro _waiting_sql(adapter_log, batch) -%}
-{%- if dbt_cdc._debezium_reads_sqlserver(batch) -%}
+{%- if batch.is_sqlserver -%}
 {{ dbt_cdc._debezium_sqlserver_waiting(adapter_log, batch) }}
 {%- else -%}
 with {{ dbt_cdc._debezium_events(adapter_log.events, batch, adapter_log.before_images) }},
