@@ -204,7 +204,7 @@ spans as (
             -- one transaction follows the other, and none is in two files
             when
                 (first_wal div {{ 2 ** 32 }} <> last_wal div {{ 2 ** 32 }} or next_wal <= last_wal)
-                {{- " and xid not in (" ~ dbt_cdc._literals(dbt_cdc._given_up()) ~ ")" if dbt_cdc._given_up() }}
+                and not {{ dbt_cdc._is_given_up('xid') }}
                 then {{ dbt_cdc._raise_bad_record(
                     "concat('transaction ', xid)",
                     "'its events are among those of others, or in two files of the binary log: the connector has gone '"
@@ -279,8 +279,7 @@ events as (
         case
             -- of a transaction that waits for more, half of a changed key may have landed
             when
-                is_unclear and (has_end or is_before_another)
-                {{- " and xid not in (" ~ dbt_cdc._literals(dbt_cdc._given_up()) ~ ")" if dbt_cdc._given_up() }}
+                is_unclear and (has_end or is_before_another) and not {{ dbt_cdc._is_given_up('xid') }}
                 then {{ dbt_cdc._raise_bad_record(
                     "concat('transaction ', xid, ', event at position ', position)",
                     "concat('other events have its place, ', wal % " ~ 2 ** 32 ~ ", ' row ', event_row)",

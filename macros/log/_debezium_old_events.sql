@@ -102,9 +102,7 @@ select
     bool_or(kind = 'END') as is_late,
     concat_ws(', ', sort_array(collect_set(concat(source_schema, '.', source_name)))) as tables
 from unknown
-{%- if dbt_cdc._given_up() %}
 where not {{ dbt_cdc._is_given_up() }}
-{%- endif %}
 group by xid, commit_number
 order by commit_number
 limit 1000

@@ -125,9 +125,7 @@ told as (
         false as is_later,
         case
             when xid = '' then 'passed over'
-            {%- if dbt_cdc._given_up() %}
-            when xid in ({{ dbt_cdc._literals(dbt_cdc._given_up()) }}) then 'given up'
-            {%- endif %}
+            when {{ dbt_cdc._is_given_up('xid') }} then 'given up'
             {%- if batch.get('last_lsn') %}
             when startswith(xid, 'snapshot') then 'later snapshot'
             {%- else %}

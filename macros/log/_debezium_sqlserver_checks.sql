@@ -45,9 +45,7 @@ select
     concat_ws(', ', sort_array(collect_set(concat(unknown.source_schema, '.', unknown.source_name)))) as tables
 from unknown
 left join (select lsn from logged where operation = 'COMMIT') as commits on xid = commits.lsn
-{%- if dbt_cdc._given_up() %}
-where xid not in ({{ dbt_cdc._literals(dbt_cdc._given_up()) }})
-{%- endif %}
+where not {{ dbt_cdc._is_given_up('xid') }}
 group by xid
 order by xid
 limit 1000

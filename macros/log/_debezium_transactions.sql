@@ -100,9 +100,7 @@ told as (
         coalesce(first_wal > snapshot_wal, false) as is_later,
         case
             when xid = '' then 'passed over'
-            {%- if dbt_cdc._given_up() %}
             when {{ dbt_cdc._is_given_up() }} then 'given up'
-            {%- endif %}
             when
                 first_wal < snapshot_wal
                 or (first_wal > snapshot_wal and first_wal < last_attempt and not has_last_row)

@@ -77,9 +77,7 @@ placed as (
             ) | indent(12) }}
         end as operation
     from timed
-    {%- if dbt_cdc._given_up() %}
-    where not coalesce(change_seq in ({{ dbt_cdc._literals(dbt_cdc._given_up()) }}), false)
-    {%- endif %}
+    where not coalesce({{ dbt_cdc._is_given_up('change_seq') }}, false)
 )
 {%- endmacro %}
 

@@ -86,8 +86,7 @@ open_transactions as (
         case
             when last_begin = max(last_mark) over () then last_begin
             when
-                ends = 0 and commit_number > {{ batch.last_commit }}
-                {%- if dbt_cdc._given_up() %} and not {{ dbt_cdc._is_given_up() }}{% endif %}
+                ends = 0 and commit_number > {{ batch.last_commit }} and not {{ dbt_cdc._is_given_up() }}
                 then first_begin
         end as open_position
     from transactions

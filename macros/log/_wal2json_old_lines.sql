@@ -42,9 +42,7 @@ old_attempts as (
     where
         commit_number <= {{ batch.last_commit }}
         and changes > 0
-        {%- if dbt_cdc._given_up() %}
         and not {{ dbt_cdc._is_given_up() }}
-        {%- endif %}
 ),
 
 old_lines as (

@@ -54,9 +54,7 @@ told as (
         *,
         concat_ws(':', xid, commit_number) as name,
         case
-            {%- if dbt_cdc._given_up() %}
             when {{ dbt_cdc._is_given_up() }} then 'given up'
-            {%- endif %}
             when commit_number <= {{ batch.last_commit }} then 'in the log'
             -- which the log has none of, so nothing tells whether it comes again
             when changes = 0 and end_position is not null then 'empty'

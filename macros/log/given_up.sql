@@ -18,8 +18,10 @@
 {% endmacro %}
 
 
-{#- Whether a transaction is one of them, by xid or xid:commit number, where there are any. -#}
-{% macro _is_given_up() -%}
+{#- Whether a transaction is one of them: by `name` (SQL), else by xid and by xid:commit number. -#}
+{% macro _is_given_up(name=none) -%}
 {%- set names = dbt_cdc._literals(dbt_cdc._given_up()) -%}
-(xid in ({{ names }}) or concat_ws(':', xid, commit_number) in ({{ names }}))
+{{ 'false' if not names
+    else name ~ ' in (' ~ names ~ ')' if name
+    else '(xid in (' ~ names ~ ") or concat_ws(':', xid, commit_number) in (" ~ names ~ '))' }}
 {%- endmacro %}
