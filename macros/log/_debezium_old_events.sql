@@ -46,11 +46,15 @@
 {#- By transaction the events that are no copies: of an END its COMMIT is one, of a change a record of its place and
     images. Each half of a key change has its image in the one UPDATE. -#}
 {% macro _debezium_old_events(events, batch, before_images) -%}
-{%- if batch.is_sqlserver -%}
-{{ dbt_cdc._debezium_sqlserver_old_events(events, batch, before_images) }}
-{%- else -%}
 with {{ dbt_cdc._debezium_events(events, batch, before_images) }},
 
+{% if batch.is_sqlserver -%}
+old_events as (
+    select *
+    from events
+    where kind in ('END', 'c', 'u', 'd') and xid <= '{{ batch.last_lsn }}'
+),
+{%- else -%}
 {{ dbt_cdc._debezium_owners(batch) }},
 
 old_events as (
@@ -63,6 +67,7 @@ old_events as (
         and {{ 'coalesce(position, ended_at)' if batch.has_untold else 'position' }} is not null
         and kind in ('END', 'c', 'u', 'd', 't', 'ddl')
 ),
+{%- endif %}
 
 logged as (
     select
@@ -87,7 +92,7 @@ unknown as (
             and (kind = 'END') = (operation = 'COMMIT')
             and (kind <> 'END' or lsn = commit_lsn)
             and (kind = 'END' or (
-                wal = coalesce(source_lsn, wal)
+                {{ 'change_lsn = lsn' if batch.is_sqlserver else 'wal = coalesce(source_lsn, wal)' }}
                 and old_events.source_schema = logged.source_schema
                 and old_events.source_name = logged.source_name
                 and (after is null or after = after_image)
@@ -97,6 +102,18 @@ unknown as (
             ))
 )
 
+{% if batch.is_sqlserver -%}
+-- without transaction metadata no END tells that the COMMIT is missing
+select
+    xid as tran_id,
+    not bool_or(commits.lsn is not null) as is_late,
+    concat_ws(', ', sort_array(collect_set(concat(unknown.source_schema, '.', unknown.source_name)))) as tables
+from unknown
+left join (select lsn from logged where operation = 'COMMIT') as commits on xid = commits.lsn
+where not {{ dbt_cdc._is_given_up('xid') }}
+group by xid
+order by xid
+{%- else -%}
 select
     concat_ws(':', xid, commit_number) as tran_id,
     bool_or(kind = 'END') as is_late,
@@ -105,6 +122,6 @@ from unknown
 where not {{ dbt_cdc._is_given_up() }}
 group by xid, commit_number
 order by commit_number
+{%- endif %}
 limit 1000
-{%- endif -%}
 {%- endmacro %}
