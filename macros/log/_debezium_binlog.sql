@@ -113,14 +113,11 @@ if(change.type = 'ALTER' and ddl rlike '(?i)\\brename\\b', element_at(transform(
 {%- endmacro %}
 
 
-{#- The columns of `events` that are as they landed. -#}
-{% macro _debezium_binlog_rest(batch, is_end=false) -%}
-    {%- for name in ['source_schema', 'source_name', 'has_key', 'has_old_key', 'has_new_key', 'before', 'after',
-        'encodings', 'snapshot_mark', 'snapshot_row'] + (['snapshot_key'] if batch.has_later_rows else [])
-        + ['content', 'server'] %}
-        {{- ('false as ' if is_end and name.startswith('has') else 'null as ' if is_end) ~ name }},
-        {% endfor -%}
-        {{ 'last_position' if is_end else 'null' }} as ended_at
+{#- The columns of `events` behind record_time, which are as they landed. -#}
+{% macro _debezium_binlog_rest(batch) -%}
+    {%- for name in dbt_cdc._debezium_event_columns(batch)[7:] %}
+        {{- 'null as ' if name == 'ended_at' }}{{ name }}{{ ',\n        ' if not loop.last }}
+    {%- endfor %}
 {%- endmacro %}
 
 
@@ -328,26 +325,18 @@ events as (
     union all
     -- a BEGIN that was passed over before its changes landed
     select
-        null as position,
-        'BEGIN' as kind,
-        xid,
-        first_wal as wal,
-        0 as slot,
-        null as event_count,
-        first_time as record_time,
-        {{ dbt_cdc._debezium_binlog_rest(batch, is_end=true) }}
+        {{ dbt_cdc._debezium_event(batch, {
+            'kind': "'BEGIN'", 'xid': 'xid', 'wal': 'first_wal', 'slot': '0', 'record_time': 'first_time',
+            'ended_at': 'last_position',
+        }) }}
     from spans
     where has_end
     union all
     select
-        null as position,
-        'END' as kind,
-        xid,
-        last_wal + 1 as wal,
-        {{ dbt_cdc._debezium_last_slot() }} as slot,
-        events as event_count,
-        null as record_time,
-        {{ dbt_cdc._debezium_binlog_rest(batch, is_end=true) }}
+        {{ dbt_cdc._debezium_event(batch, {
+            'kind': "'END'", 'xid': 'xid', 'wal': 'last_wal + 1', 'slot': dbt_cdc._debezium_last_slot(),
+            'event_count': 'events', 'ended_at': 'last_position',
+        }) }}
     from spans
     {{- '\n    left anti join known on xid = known_xid' if batch.has_old_events }}
     where not has_end and is_before_another

@@ -33,23 +33,10 @@ known_and_new_events as (
     select * from events
     union all
     select
-        null as position,
-        'END' as kind,
-        tran_id as xid,
-        {{ dbt_cdc._debezium_commit_number() }} as wal,
-        {{ dbt_cdc._debezium_last_slot() }} as slot,
-        {%- for name in ['event_count', 'record_time', 'source_schema', 'source_name'] %}
-        null as {{ name }},
-        {%- endfor %}
-        {%- for name in ['has_key'] + dbt_cdc._debezium_link_columns(batch) %}
-        false as {{ name }},
-        {%- endfor %}
-        {%- for name in ['before', 'after', 'encodings', 'snapshot_mark', 'snapshot_row']
-            + (['snapshot_key'] if batch.has_later_rows else []) + ['content'] %}
-        null as {{ name }}{{ ',' if not loop.last }}
-        {%- endfor %}
-        {{- ',\n        null as server' if batch.is_binlog }}
-        {{- ',\n        null as ended_at' if batch.has_untold }}
+        {{ dbt_cdc._debezium_event(batch, {
+            'kind': "'END'", 'xid': 'tran_id', 'wal': dbt_cdc._debezium_commit_number(),
+            'slot': dbt_cdc._debezium_last_slot(),
+        }) }}
     from {{ batch.log }}
     where
         operation = 'COMMIT'
@@ -121,12 +108,6 @@ changes as (
     window in_order as (partition by xid, commit_number order by if(is_restarted, wal, 0), slot)
 )
 {%- endmacro %}
-
-
-{#- What tells the halves of a key change: the headers that link them, or that a created row lacks values. -#}
-{% macro _debezium_link_columns(batch) %}
-    {% do return(['has_old_key', 'has_new_key'] if batch.is_binlog else ['lacks_values']) %}
-{% endmacro %}
 
 
 {#- What the COMMIT tells of the transaction's changes; its row is the last. A snapshot's is that of the last row. -#}

@@ -41,6 +41,29 @@ case
 {%- endmacro %}
 
 
+{#- The columns of `events`, but for those of SQL Server. The halves of a key change are told by the headers that link
+    them, or by a created row that lacks values. -#}
+{% macro _debezium_event_columns(batch) %}
+    {% do return(
+        ['position', 'kind', 'xid', 'wal', 'slot', 'event_count', 'record_time', 'source_schema', 'source_name']
+        + ['has_key'] + (['has_old_key', 'has_new_key'] if batch.is_binlog else ['lacks_values'])
+        + ['before', 'after', 'encodings', 'snapshot_mark', 'snapshot_row']
+        + (['snapshot_key'] if batch.has_later_rows else []) + ['content']
+        + (['server'] if batch.is_binlog else []) + (['ended_at'] if batch.has_untold else [])
+    ) %}
+{% endmacro %}
+
+
+{#- A row of `events` that did not land: `told` has the SQL of the columns that tell something. -#}
+{% macro _debezium_event(batch, told) -%}
+    {%- for name in dbt_cdc._debezium_event_columns(batch) %}
+    {{- '\n        ' if not loop.first }}
+    {{- told.get(name, 'false' if name.startswith('has_') or name == 'lacks_values' else 'null') }} as {{ name }}
+    {{- ',' if not loop.last }}
+    {%- endfor %}
+{%- endmacro %}
+
+
 {#- Why the last transaction of a connector without transaction metadata waits, as a rule. -#}
 {% macro _no_later_one() %}
     {% do return('no later transaction has landed, which tells where this one ended') %}

@@ -13,9 +13,7 @@ coalesce(op in ('c', 'u', 'd', 't', 'm') and transaction.total_order is null and
     connector has gone back; with a key, also if they were sent a second later or more. A key that is set by
     message.key.columns need not be unique: equal rows that were sent together are several. -#}
 {% macro _debezium_told(batch) -%}
-{%- set names = ['position', 'kind', 'xid', 'wal', 'slot', 'event_count', 'record_time', 'source_schema', 'source_name',
-    'has_key', 'lacks_values', 'before', 'after', 'encodings', 'snapshot_mark', 'snapshot_row']
-    + (['snapshot_key'] if batch.has_later_rows else []) + ['content'] -%}
+{%- set names = dbt_cdc._debezium_event_columns(batch) -%}
 runs as (
     select
         *,
@@ -105,28 +103,24 @@ ends as (
 events as (
     select
         {%- for name in names %}
-        {{ name }},
+        {{ 'cast(null as bigint) as ' if name == 'ended_at' }}{{ name }}{{ ',' if not loop.last }}
         {%- endfor %}
-        cast(null as bigint) as ended_at
     from landed_events
     where not is_untold
     union all
     select
         {%- for name in names %}
-        {{ {'slot': dbt_cdc._debezium_slot_of_untold()}.get(name, name) }} as {{ name }},
+        {{ {'slot': dbt_cdc._debezium_slot_of_untold(), 'ended_at': 'null'}.get(name, name) }} as {{ name }}
+        {{- ',' if not loop.last }}
         {%- endfor %}
-        cast(null as bigint) as ended_at
     from numbered
     union all
     select
-        {%- for name in names %}
-        {{ {
+        {{ dbt_cdc._debezium_event(batch, {
             'kind': "'END'", 'xid': 'xid', 'slot': dbt_cdc._debezium_last_slot(), 'event_count': 'events',
             'wal': 'if(place < ' ~ batch.last_place ~ ', greatest(last_wal, place) + 1, next_place)',
-            'has_key': 'false', 'lacks_values': 'false',
-        }.get(name, 'null') }} as {{ name }},
-        {%- endfor %}
-        last_position as ended_at
+            'ended_at': 'last_position',
+        }) }}
     from ends
     {%- if batch.has_old_events %}
     left anti join (
