@@ -32,7 +32,8 @@
 
 {#- The table's initial rows count as inserts at `initial_lsn`, before the changes. `--empty` takes neither. -#}
 {% macro _new_changes_sql(window) -%}
-    {%- set changes = dbt_cdc._changes_in(window) if window.has_news else dbt_cdc._no_changes(window) -%}
+    {%- set changes = dbt_cdc._changes_in(window) if window.has_news
+        else dbt_cdc._no_rows(dbt_cdc._new_changes_columns(window)) -%}
     {{ dbt_cdc._with_initial_rows(changes, window, dbt_cdc._new_changes_columns(window))
         if window.initial and not flags.EMPTY else changes }}
 {%- endmacro %}
@@ -83,12 +84,3 @@
     {% do columns.update({'__$commit_time': 'timestamp'}) if window.with_commit_time %}
     {% do return(columns) %}
 {% endmacro %}
-
-
-{% macro _no_changes(window) -%}
-select
-    {%- for name, data_type in dbt_cdc._new_changes_columns(window).items() %}
-    cast(null as {{ data_type }}) as {{ dbt_cdc._column(name) }}{{ ',' if not loop.last }}
-    {%- endfor %}
-where false
-{%- endmacro %}

@@ -21,6 +21,16 @@
 {%- endmacro %}
 
 
+{#- No rows of such columns. -#}
+{% macro _no_rows(columns) -%}
+select
+    {%- for name, data_type in columns.items() %}
+    cast(null as {{ data_type }}) as {{ dbt_cdc._column(name) }}{{ ',' if not loop.last }}
+    {%- endfor %}
+where false
+{%- endmacro %}
+
+
 {#- Of a model's own table: `ours`, and over them what the model asks for. -#}
 {% macro _model_properties(columns, ours) %}
     {% set properties = dbt_cdc._table_properties(columns) %}

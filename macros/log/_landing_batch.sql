@@ -75,16 +75,6 @@
 {% endmacro %}
 
 
-{% macro _landing_nothing() -%}
--- nothing is new
-select
-    {%- for name, data_type in dbt_cdc._landing_columns().items() %}
-    cast(null as {{ data_type }}) as {{ name }}{{ ',' if not loop.last }}
-    {%- endfor %}
-where false
-{%- endmacro %}
-
-
 {#- The end of a batch's statement: it appends nothing where another run has moved the table since. `word` is `and`
     behind other conditions. -#}
 {% macro _landing_guard(batch, word='where') -%}

@@ -15,7 +15,8 @@
 {{ dbt_cdc._landing_events(batch) }}
 {{- dbt_cdc._landing_guard(batch) }}
     {%- else -%}
-{{ dbt_cdc._landing_nothing() }}
+-- nothing is new
+{{ dbt_cdc._no_rows(dbt_cdc._landing_columns()) }}
     {%- endif %}
 {%- endmacro %}
 

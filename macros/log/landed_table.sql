@@ -83,7 +83,8 @@ from counted
 where (mark is null or not previous_offset <=> offset)
 {{- dbt_cdc._landing_guard(batch, 'and') }}
     {%- else -%}
-{{ dbt_cdc._landing_nothing() }}
+-- nothing is new
+{{ dbt_cdc._no_rows(dbt_cdc._landing_columns()) }}
     {%- endif %}
 {%- endmacro %}
 

@@ -2,7 +2,7 @@
 {% macro state_table() -%}
     {{ config(materialized='state_table', full_refresh=false) }}
     {%- do dbt_cdc._check_configs() if execute %}
-    {{- dbt_cdc._no_rows() if execute }}
+    {{- dbt_cdc._no_rows(dbt_cdc._state_columns(model)) if execute }}
 {%- endmacro %}
 
 

@@ -74,19 +74,3 @@ from batch
         balance.landed ~ ' events have landed: ' ~ balance.in_log ~ ' in the log, ' ~ parts | join(', ')
     ) %}
 {% endmacro %}
-
-
-{#- The table of balances, or none. -#}
-{% macro _event_balances(relation) -%}
-    {%- if dbt_cdc._has_state('event_balances') -%}
-        {{ relation }}
-    {%- else -%}
-        (
-            select
-                {%- for column in (graph.nodes['model.dbt_cdc.event_balances'].columns.values() if execute else []) %}
-                cast(null as {{ column.data_type }}) as {{ column.name }}{{ ',' if not loop.last }}
-                {%- endfor %}
-            where false
-        )
-    {%- endif -%}
-{%- endmacro %}

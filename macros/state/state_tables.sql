@@ -28,14 +28,23 @@
 {% endmacro %}
 
 
-{#- None of the rows that the model's YAML describes. -#}
-{% macro _no_rows() -%}
-select
-    {%- for column in model.columns.values() %}
-    cast(null as {{ column.data_type }}) as {{ dbt_cdc._column(column.name) }}
-    {{- ',' if not loop.last }}
-    {%- endfor %}
-where false
+{#- The columns of a state table, {name: type}. -#}
+{% macro _state_columns(node) %}
+    {% set columns = node.columns.values() %}
+    {% do return(dict(zip(columns | map(attribute='name'), columns | map(attribute='data_type')))) %}
+{% endmacro %}
+
+
+{#- A table that only projects with an adapter have, for a query; others get no rows. -#}
+{% macro _table_of_adapters(name, relation) -%}
+    {%- if dbt_cdc._has_state(name) -%}
+        {{ relation }}
+    {%- else -%}
+        (
+            {{ dbt_cdc._no_rows(dbt_cdc._state_columns(graph.nodes['model.dbt_cdc.' ~ name]) if execute else {})
+                | indent(12) }}
+        )
+    {%- endif -%}
 {%- endmacro %}
 
 
@@ -56,9 +65,8 @@ where false
 {#- A table in which models of several threads write at once is partitioned by them (meta.partitioned_by), so that Delta
     lets them. -#}
 {% macro _create_state_table_sql(relation, node) -%}
-    {%- set columns, partition = node.columns.values(), node.config.meta.get('partitioned_by') -%}
-    {{ dbt_cdc._create_table_sql(
-        relation, dict(zip(columns | map(attribute='name'), columns | map(attribute='data_type')))) }}
+    {%- set partition = node.config.meta.get('partitioned_by') -%}
+    {{ dbt_cdc._create_table_sql(relation, dbt_cdc._state_columns(node)) }}
     {{- '\n    partitioned by (' ~ partition ~ ')' if partition }}
 {%- endmacro %}
 

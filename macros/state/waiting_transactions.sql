@@ -107,17 +107,3 @@ order by place, first_position
 limit 1000
 {%- endif -%}
 {%- endmacro %}
-
-
-{#- The table, which only projects with an adapter have; others get no rows. -#}
-{% macro _waiting_transactions(relation) -%}
-    {%- if dbt_cdc._has_state('waiting_transactions') -%}
-        {{ relation }}
-    {%- else -%}
-        (
-            select '' as tran_id, '' as commit_lsn, timestamp'1970-01-01' as since, '' as reason, 0 as waiting_commits,
-                0 as first_position
-            where false
-        )
-    {%- endif -%}
-{%- endmacro %}

@@ -6,7 +6,7 @@ with balances as (
         *,
         in_log + copies + waiting + given_up + later_snapshots
         + heartbeats + tombstones + messages as accounted_for
-    from {{ dbt_cdc._event_balances(model) }}
+    from {{ dbt_cdc._table_of_adapters('event_balances', model) }}
 )
 
 select *

@@ -2,7 +2,7 @@
     after the last run. The end of what has landed may cut off the last transaction: if its BEGIN
     has landed and nothing waits behind it, it is skipped. -#}
 {% test no_waiting_transactions(model, max_minutes=60) %}
-{%- set waiting = dbt_cdc._waiting_transactions(model) %}
+{%- set waiting = dbt_cdc._table_of_adapters('waiting_transactions', model) %}
 select
     tran_id,
     since,
