@@ -1,12 +1,8 @@
 {#- The commit time of the published transaction with this commit LSN, as text (UTC); none for any other
     LSN and for NULL. A value at run time. -#}
 {% macro map_lsn_to_time(lsn) %}
-    {% if not execute %}
-        {% do ref('dbt_cdc', 'lsn_time_mapping') %}
-        {% do return(none) %}
-    {% elif lsn is none %}
-        {% do return(none) %}
-    {% endif %}
+    {% do return(dbt_cdc._while_parsing(none)) if not execute %}
+    {% do return(none) if lsn is none %}
     {% set lsn = dbt_cdc._normalize_lsn(lsn, 'map_lsn_to_time: lsn') %}
     {% set mapping = dbt_cdc._mapping_to_read() %}
     {% do return(none) if lsn > (dbt_cdc._published_state(mapping).high_end or '') %}

@@ -2,10 +2,7 @@
     there is none. Of several at one time, smallest... gives the first, largest... the last. A value at
     run time. -#}
 {% macro map_time_to_lsn(relational_operator, time) %}
-    {% if not execute %}
-        {% do ref('dbt_cdc', 'lsn_time_mapping') %}
-        {% do return(dbt_cdc._zero_lsn()) %}
-    {% endif %}
+    {% do return(dbt_cdc._while_parsing(dbt_cdc._zero_lsn())) if not execute %}
     {% set operator = (relational_operator or '') | string | trim | lower %}
     {% set comparison = dbt_cdc._time_operators().get(operator) %}
     {% if not comparison %}
