@@ -139,7 +139,7 @@ end
     "concat('transaction ', xid, ':', commit_number)",
     "concat('events number ', slot, ' and ', slot + 1, ' are equal rows of ', source_schema, '.', source_name, "
     ~ "', which has no key; the connector restarted behind them, and may have sent one row twice')",
-    dbt_cdc._debezium_give_up_advice()
+    dbt_cdc._give_up_advice('land the missing events')
 ) }}
 {%- endmacro %}
 
@@ -150,17 +150,9 @@ end
     "concat('transaction ', xid, ':', commit_number)",
     "concat('event number ', slot, ' creates a row of ', source_schema, '.', source_name, ' without a large value that "
     ~ "the source has (position ', position, '): it is half of a changed key, and the delete before it is missing')",
-    dbt_cdc._debezium_give_up_advice()
+    dbt_cdc._give_up_advice('land the missing events')
 ) }}
 {%- endmacro %}
-
-
-{% macro _debezium_give_up_advice() %}
-    {% do return(
-        'nothing of this batch is in the log; land the missing events and run again; where they never come, give the '
-        ~ 'transaction up by vars: {cdc_give_up_transactions: [...]} and its name: none of its changes is captured'
-    ) %}
-{% endmacro %}
 
 
 {% macro _debezium_raise_not_in_place() -%}
@@ -169,6 +161,6 @@ end
     "concat(if(kind = 'END', concat('its END counts ', last_count, ' events, and'), concat('event number ', slot)), '"
     ~ " follows number ', previous_slot, ' (position ', position, '): events are missing, or the connector restarted"
     ~ " inside the transaction and the order of its events cannot be told')",
-    dbt_cdc._debezium_give_up_advice()
+    dbt_cdc._give_up_advice('land the missing events')
 ) }}
 {%- endmacro %}

@@ -11,8 +11,7 @@
         ~ ' and begins at ' ~ cut_lsn ~ ': what is named may be in the part that was removed'
         if cut_lsn else '') ~ '; to go on without what is named, give '
         ~ dbt_cdc._give_up((late or other)[:5] | map(attribute='tran_id') | list) %}
-    {% set anew = 'where they landed late, write the log anew (dbt run --full-refresh --select ' ~ batch.log.identifier
-        ~ ') and take them in as late commits (' ~ dbt_cdc._page('monitoring.md') ~ ')' %}
+    {% set anew = 'where they landed late, ' ~ dbt_cdc._anew_advice(batch.log) %}
     {% if late %}
         {% do dbt_cdc.raise_cdc_error(
             22859,

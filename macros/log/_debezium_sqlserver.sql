@@ -180,13 +180,7 @@ emitted_transactions as (
             when begins_again
                 then {{ dbt_cdc._debezium_raise_begins_again('xid') }}
             when gone_back is not null
-                then {{ dbt_cdc._raise_bad_record(
-                    "concat('transaction ', gone_back)",
-                    "'it landed behind a transaction that committed earlier, and at a higher LSN: LSNs of the source "
-                    ~ "went back (a restored backup, a failover, another replica)'",
-                    'nothing of this batch is in the log; give the events of the new beginning a log and a schema of '
-                    ~ 'their own'
-                ) | indent(16) }}
+                then {{ dbt_cdc._debezium_raise_gone_back('another replica') | indent(16) }}
             else commit_lsn
         end as commit_lsn,
         commit_time as begin_time,

@@ -286,6 +286,16 @@ size(collect_set(if({{ mark }} is null, null, struct({{ mark }}, {{ row }})))) >
 {%- endmacro %}
 
 
+{% macro _debezium_raise_gone_back(other) -%}
+{{ dbt_cdc._raise_bad_record(
+    "concat('transaction ', gone_back)",
+    "'it landed behind a transaction that committed earlier, and at a higher LSN: LSNs of the source went back (a "
+    ~ "restored backup, a failover, " ~ other ~ ")'",
+    'nothing of this batch is in the log; give the events of the new beginning a log and a schema of their own'
+) }}
+{%- endmacro %}
+
+
 {#- Events are numbered between two commits; a transaction has to fit there. LSNs follow the time of the commits. -#}
 {% macro _debezium_check_room(batch) -%}
     case
@@ -299,13 +309,7 @@ size(collect_set(if({{ mark }} is null, null, struct({{ mark }}, {{ row }})))) >
         when begins_again
             then {{ dbt_cdc._debezium_raise_begins_again("concat('snapshot:', commit_number)") }}
         when gone_back is not null
-            then {{ dbt_cdc._raise_bad_record(
-                "concat('transaction ', gone_back)",
-                "'it landed behind a transaction that committed earlier, and at a higher LSN: LSNs of the source went"
-                ~ " back (a restored backup, a failover, a new cluster)'",
-                'nothing of this batch is in the log; give the events of the new beginning a log and a schema of '
-                ~ 'their own'
-            ) }}
+            then {{ dbt_cdc._debezium_raise_gone_back('a new cluster') }}
         when (1 + last_ordinal) div {{ 2 ** 24 }} >= commit_number - previous_commit
             then {{ dbt_cdc._raise_bad_record(
                 "concat('transaction ', xid)",

@@ -19,9 +19,7 @@
                 'where the table has come to the argument tables, or another capture instance has taken the place of '
                 ~ 'its own, name a view of the change table, with the rows whose __$start_lsn is above ' ~ last_lsn
                 ~ '; where they were erased from the log, erase them in the export, too; else export '
-                ~ 'cdc.lsn_time_mapping first and the change tables after it, write the log anew (dbt run '
-                ~ '--full-refresh --select ' ~ log.identifier ~ ') and take them in as late commits ('
-                ~ dbt_cdc._page('monitoring.md') ~ ')'
+                ~ 'cdc.lsn_time_mapping first and the change tables after it, ' ~ dbt_cdc._anew_advice(log)
             ) %}
         {% elif row.fate == 'behind' %}
             {% do dbt_cdc.raise_cdc_error(
@@ -29,9 +27,8 @@
                 ~ ' commits below it, the first ' ~ row.first_lsn ~ ', with ' ~ row.changes ~ ' changes of '
                 ~ (row.tables or 'no table') ~ ': they landed late, or the LSNs of the source went back (a restored '
                 ~ 'backup, CDC enabled anew)',
-                'where they landed late, write the log anew (dbt run --full-refresh --select ' ~ log.identifier
-                ~ ') and take them in as late commits (' ~ dbt_cdc._page('monitoring.md') ~ '); LSNs that went back '
-                ~ 'need exports, a log and a schema of their own'
+                'where they landed late, ' ~ dbt_cdc._anew_advice(log)
+                ~ '; LSNs that went back need exports, a log and a schema of their own'
             ) %}
         {% elif row.fate == 'waits' %}
             {% do dbt_cdc._log_line(what ~ ', wait for their rows in ' ~ lsn_time_mapping) %}

@@ -14,9 +14,8 @@
             'transaction' ~ dbt_cdc._debezium_named(late) ~ ' committed at or below the end of the log, '
             ~ dbt_cdc._debezium_lsn(batch.last_commit) ~ ', and is not in it: its lines landed late, or the LSNs of '
             ~ 'the source went back (a restored backup, a failover, a new cluster)',
-            'where they landed late, write the log anew (dbt run --full-refresh --select ' ~ batch.log.identifier
-            ~ '), which tells how to put them where they committed, and take them in as late commits ('
-            ~ dbt_cdc._page('monitoring.md') ~ ')' ~ advice
+            'where they landed late, '
+            ~ dbt_cdc._anew_advice(batch.log, ', which tells how to put them where they committed,') ~ advice
         ) %}
     {% elif other %}
         {% do dbt_cdc.raise_cdc_error(

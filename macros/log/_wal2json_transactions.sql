@@ -115,7 +115,7 @@ emitted_transactions as (
             when first_problem is not null
                 then {{ dbt_cdc._raise_bad_record(
                     "concat('transaction ', first_problem.name)", 'first_problem.problem',
-                    dbt_cdc._wal2json_give_up_advice()
+                    dbt_cdc._give_up_advice('correct the lines')
                 ) | indent(16) }}
             else begin_position
         end as begin_position,
@@ -131,7 +131,7 @@ emitted_transactions as (
                 then {{ dbt_cdc._raise_bad_record(
                     "concat('transaction ', xid, ':', commit_number)",
                     "concat('it has ', changes, ' changes, more than there is room for before its commit')",
-                    dbt_cdc._wal2json_give_up_advice()
+                    dbt_cdc._give_up_advice('correct the lines')
                 ) | indent(16) }}
             else previous_commit
         end as previous_commit
@@ -201,14 +201,6 @@ case
         )
 end
 {%- endmacro %}
-
-
-{% macro _wal2json_give_up_advice() %}
-    {% do return(
-        'nothing of this batch is in the log; correct the lines and run again; where they never come, give the '
-        ~ 'transaction up by vars: {cdc_give_up_transactions: [...]} and its name: none of its changes is captured'
-    ) %}
-{% endmacro %}
 
 
 {#- The command, as SQL, that puts an attempt before the first transaction that committed later: those before that one

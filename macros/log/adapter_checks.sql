@@ -105,6 +105,15 @@
 {% endmacro %}
 
 
+{#- How a log takes in what landed late; `which` is said of the log. -#}
+{% macro _anew_advice(log, which='') %}
+    {% do return(
+        'write the log anew (dbt run --full-refresh --select ' ~ log.identifier ~ ')' ~ which ~ ' and take them in as '
+        ~ 'late commits (' ~ dbt_cdc._page('monitoring.md') ~ ')'
+    ) %}
+{% endmacro %}
+
+
 {% macro _positions_advice(log, which='') %}
     {% do return(
         'positions only go on: give them positions behind the last one' ~ which ~ ', or write the log anew with dbt '

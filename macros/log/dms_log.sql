@@ -80,8 +80,7 @@ where not exists (select 1 from {{ this }} where lsn > '{{ batch.last_lsn }}' an
                 22859, 'dms_log: ' ~ what ~ ' landed when the log had ' ~ ('read beyond them' if is_late
                 else 'a part of their transaction') ~ ', at change_seq ' ~ row.places
                 ~ (' and more' if row.changes > 20 else ''),
-                'give settle_minutes that all tables keep; ' ~ ('write the log anew (dbt run --full-refresh --select '
-                ~ batch.log.identifier ~ ') and take them in as late commits (' ~ dbt_cdc._page('monitoring.md') ~ ')'
+                'give settle_minutes that all tables keep; ' ~ (dbt_cdc._anew_advice(batch.log)
                 if is_late else 'with them it is another transaction: where nothing of it is captured '
                 ~ 'yet, write the log anew (dbt run --full-refresh --select ' ~ batch.log.identifier ~ '), '
                 ~ 'else begin a log of its own in another schema')

@@ -18,6 +18,15 @@
 {% endmacro %}
 
 
+{#- What an error says where a transaction cannot be taken in as it has landed; `mend` is what to do first. -#}
+{% macro _give_up_advice(mend) %}
+    {% do return(
+        'nothing of this batch is in the log; ' ~ mend ~ ' and run again; where they never come, give the transaction '
+        ~ 'up by vars: {cdc_give_up_transactions: [...]} and its name: none of its changes is captured'
+    ) %}
+{% endmacro %}
+
+
 {#- Whether a transaction is one of them: by `name` (SQL), else by xid and by xid:commit number. -#}
 {% macro _is_given_up(name=none) -%}
 {%- set names = dbt_cdc._literals(dbt_cdc._given_up()) -%}
