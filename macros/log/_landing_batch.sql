@@ -75,16 +75,6 @@
 {% endmacro %}
 
 
-{#- The end of a batch's statement: it appends nothing where another run has moved the table since. `word` is `and`
-    behind other conditions. -#}
-{% macro _landing_guard(batch, word='where') -%}
-    {%- if batch.log %}
--- Delta checks an append that reads its target: of two runs at the same time one appends
-{{ word }} not exists (select 1 from {{ batch.log }} where position > {{ batch.last_position }})
-    {%- endif %}
-{%- endmacro %}
-
-
 {% macro _landing_error(place, problem, advice) %}
     {% do dbt_cdc.raise_cdc_error(22859, 'bad log record of ' ~ place ~ ': ' ~ problem,
         advice ~ '; nothing of this batch has landed') %}

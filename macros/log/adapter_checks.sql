@@ -63,6 +63,14 @@
 {% endmacro %}
 
 
+{#- The end of a statement that appends to this model: nothing, where another run has appended rows of which `is_there`
+    (SQL) holds. `word` is `and` behind other conditions. -#}
+{% macro _appended_once(is_there, word='where') %}
+-- Delta checks an append that reads its target: of two runs at the same time one appends
+{{ word }} not exists (select 1 from {{ this }} where {{ is_there }})
+{%- endmacro %}
+
+
 {#- A macro whose model has to keep what it wrote. -#}
 {% macro _raise_not_incremental(macro_name) %}
     {% do dbt_cdc.raise_cdc_error(

@@ -22,10 +22,7 @@ with {{ dbt_cdc._exported_commits(lsn_time_mapping, time_zone) }},
 {{ dbt_cdc._exported_records(last_lsn, ddl_history) }}
 
 select * from records
-{%- if is_incremental %}
--- Delta checks an append that reads its target: of two runs at the same time one appends
-where not exists (select 1 from {{ this }} where lsn > '{{ last_lsn }}' and operation = 'COMMIT')
-{%- endif %}
+{{- dbt_cdc._appended_once("lsn > '" ~ last_lsn ~ "' and operation = 'COMMIT'") if is_incremental }}
 {%- endmacro %}
 
 

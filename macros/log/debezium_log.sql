@@ -50,12 +50,7 @@ with {{ dbt_cdc._debezium_events(events, batch, before_images or {}) }},
 {%- endif %}
 
 select * from {{ 'records_and_snapshots' if batch.has_later_rows else 'records' }}
-{%- if batch.is_incremental %}
--- Delta checks an append that reads its target: of two runs at the same time one appends
-where not exists (
-    select 1 from {{ this }} where lsn > '{{ dbt_cdc._debezium_last_lsn(batch) }}'
-)
-{%- endif %}
+{{- dbt_cdc._appended_once("lsn > '" ~ dbt_cdc._debezium_last_lsn(batch) ~ "'") if batch.is_incremental }}
 {%- endmacro %}
 
 

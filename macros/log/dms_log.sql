@@ -19,10 +19,7 @@ with {{ dbt_cdc._dms_rows(batch) }},
 {{ dbt_cdc._told_records() }}
 
 select * from records
-{%- if is_incremental %}
--- Delta checks an append that reads its target: of two runs at the same time one appends
-where not exists (select 1 from {{ this }} where lsn > '{{ batch.last_lsn }}' and operation = 'COMMIT')
-{%- endif %}
+{{- dbt_cdc._appended_once("lsn > '" ~ batch.last_lsn ~ "' and operation = 'COMMIT'") if is_incremental }}
 {%- endmacro %}
 
 

@@ -13,7 +13,7 @@
     {%- do dbt_cdc._landing_check_progress(batch, files_per_run) if batch.files -%}
     {%- if batch.files -%}
 {{ dbt_cdc._landing_events(batch) }}
-{{- dbt_cdc._landing_guard(batch) }}
+{{- dbt_cdc._appended_once('position > ' ~ batch.last_position) if batch.log }}
     {%- else -%}
 -- nothing is new
 {{ dbt_cdc._no_rows(dbt_cdc._landing_columns()) }}

@@ -81,7 +81,7 @@ select
     cast(null as timestamp) as file_modified_at
 from counted
 where (mark is null or not previous_offset <=> offset)
-{{- dbt_cdc._landing_guard(batch, 'and') }}
+{{- dbt_cdc._appended_once('position > ' ~ batch.last_position, 'and') if batch.log }}
     {%- else -%}
 -- nothing is new
 {{ dbt_cdc._no_rows(dbt_cdc._landing_columns()) }}

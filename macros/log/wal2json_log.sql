@@ -19,12 +19,7 @@ with {{ dbt_cdc._wal2json_lines(events, batch) }},
 {{ dbt_cdc._wal2json_records(batch) }}
 
 select * from records
-{%- if batch.is_incremental %}
--- Delta checks an append that reads its target: of two runs at the same time one appends
-where not exists (
-    select 1 from {{ this }} where lsn > '{{ dbt_cdc._debezium_lsn(batch.last_commit) }}'
-)
-{%- endif %}
+{{- dbt_cdc._appended_once("lsn > '" ~ dbt_cdc._debezium_lsn(batch.last_commit) ~ "'") if batch.is_incremental }}
 {%- endmacro %}
 
 
