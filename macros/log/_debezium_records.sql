@@ -87,14 +87,13 @@ records as (
 {%- set truncates -%}
 transform(array_sort(
         filter(touched, it -> it.slot is not null), (one, other) -> int(sign(one.slot - other.slot))
-    ), emptied -> named_struct(
-        'lsn', {{ dbt_cdc._debezium_lsn_sql(
-            'previous_commit + (1 + emptied.slot) div ' ~ 2 ** 24, '(1 + emptied.slot) % ' ~ 2 ** 24) }},
-        'record_time', cast(emptied.record_time as string),
-        'operation', if(emptied.kind = 't', 'TRUNCATE', 'DDL'),
-        'source_schema', emptied.source_schema,
-        'source_name', emptied.source_name
-    ))
+    ), emptied -> {{ dbt_cdc._schema_change(
+        'emptied.',
+        dbt_cdc._debezium_lsn_sql(
+            'previous_commit + (1 + emptied.slot) div ' ~ 2 ** 24, '(1 + emptied.slot) % ' ~ 2 ** 24),
+        'cast(emptied.record_time as string)',
+        "if(emptied.kind = 't', 'TRUNCATE', 'DDL')"
+    ) }})
 {%- endset -%}
 case when operation = 'COMMIT' and not (is_restarted and exists(touched, it -> it.slot is not null))
 then {{ dbt_cdc._transaction_summary(

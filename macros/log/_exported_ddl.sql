@@ -70,10 +70,8 @@ where ddl_lsn > '{{ last_lsn }}' and ddl_lsn between first_commit and last_commi
 left join (
     select
         ddl_lsn as commit_lsn,
-        array_sort(collect_list(named_struct(
-            'lsn', ddl_lsn, 'record_time', cast(ddl_time as string), 'operation', 'DDL',
-            'source_schema', source_schema, 'source_name', source_name
-        ))) as schema_changes
+        array_sort(collect_list({{ dbt_cdc._schema_change(
+            lsn='ddl_lsn', record_time='cast(ddl_time as string)', operation="'DDL'") | indent(8) }})) as schema_changes
     from ddl
     group by ddl_lsn
 ) as altered using (commit_lsn)

@@ -23,10 +23,8 @@ transactions as (
         min(lsn) as begin_lsn,
         count(*) as changes,
         {{- dbt_cdc._tables_by_operation() }},
-        array_sort(collect_list(case when operation = 'TRUNCATE' then named_struct(
-            'lsn', lsn, 'record_time', cast(record_time as string), 'operation', operation,
-            'source_schema', source_schema, 'source_name', source_name
-        ) end)) as emptied
+        array_sort(collect_list(case when operation = 'TRUNCATE' then {{ dbt_cdc._schema_change(
+            record_time='cast(record_time as string)') | indent(8) }} end)) as emptied
     from committed
     group by commit_lsn
 ),

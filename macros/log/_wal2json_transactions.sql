@@ -280,15 +280,13 @@ end
 {#- The column `transaction` of a COMMIT, as told_transactions.sql reads it. -#}
 {% macro _wal2json_told_summary() -%}
 {%- set truncates -%}
-transform(emptied, truncate -> named_struct(
-        'lsn', {{ dbt_cdc._debezium_lsn_sql(
+transform(emptied, truncate -> {{ dbt_cdc._schema_change(
+        'truncate.',
+        dbt_cdc._debezium_lsn_sql(
             'previous_commit + (1 + truncate.ordinal - other_changes) div ' ~ 2 ** 24,
-            '(1 + truncate.ordinal - other_changes) % ' ~ 2 ** 24) }},
-        'record_time', cast(record_time as string),
-        'operation', 'TRUNCATE',
-        'source_schema', truncate.source_schema,
-        'source_name', truncate.source_name
-    ))
+            '(1 + truncate.ordinal - other_changes) % ' ~ 2 ** 24),
+        'cast(record_time as string)', "'TRUNCATE'"
+    ) }})
 {%- endset -%}
 case when action = 'C' then {{ dbt_cdc._transaction_summary(
     dbt_cdc._debezium_lsn_sql('previous_commit', '1'), 'changes + 2', 'inserted', 'deleted', 'updated', truncates

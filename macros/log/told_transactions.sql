@@ -54,10 +54,8 @@
         array_union(coalesce(told.inserted, array()), coalesce(told.deleted, array())) as changed_tables,
         coalesce(told.updated, array()) as updated_tables,
         told.records as record_count,
-        transform(coalesce(told.schema_changes, array()), change -> named_struct(
-            'lsn', change.lsn, 'record_time', {{ dbt_cdc._told_time('change.record_time', place) }},
-            'operation', change.operation, 'source_schema', change.source_schema, 'source_name', change.source_name
-        )) as schema_changes
+        transform(coalesce(told.schema_changes, array()), change -> {{ dbt_cdc._schema_change(
+            'change.', record_time=dbt_cdc._told_time('change.record_time', place)) | indent(8) }}) as schema_changes
     from (
         select
             tran_id,
@@ -80,10 +78,7 @@
         array(),
         array(),
         count(*),
-        array_sort(collect_list(named_struct(
-            'lsn', lsn, 'record_time', record_time, 'operation', operation,
-            'source_schema', source_schema, 'source_name', source_name
-        )))
+        array_sort(collect_list({{ dbt_cdc._schema_change() | indent(8) }}))
     from {{ log }}
     where
         operation in ('DDL', 'TRUNCATE')
@@ -121,6 +116,16 @@ to_json(named_struct(
     'updated', {{ updated }},
     'schema_changes', {{ schema_changes }}
 ))
+{%- endmacro %}
+
+
+{#- A DDL or TRUNCATE record among `schema_changes`: that of `record` (with its dot), else the row; others are SQL. -#}
+{% macro _schema_change(record='', lsn=none, record_time=none, operation=none) -%}
+named_struct(
+    'lsn', {{ lsn or record ~ 'lsn' }}, 'record_time', {{ record_time or record ~ 'record_time' }},
+    'operation', {{ operation or record ~ 'operation' }},
+    'source_schema', {{ record }}source_schema, 'source_name', {{ record }}source_name
+)
 {%- endmacro %}
 
 

@@ -17,12 +17,6 @@
 {#- The same out of all records. -#}
 {% macro _found_transactions(log, previous_lsn, to_lsn, carried) -%}
     {%- set tables = 'array<struct<source_schema: string, source_name: string>>' -%}
-    {%- set schema_change -%}
-        named_struct(
-            'lsn', lsn, 'record_time', record_time, 'operation', operation,
-            'source_schema', source_schema, 'source_name', source_name
-        )
-    {%- endset -%}
     with records as (
         select
             tran_id,
@@ -34,7 +28,7 @@
             cast(null as {{ tables }}) as updated_tables,
             1L as record_count,
             case
-                when operation in ('DDL', 'TRUNCATE') then array({{ dbt_cdc._indent(schema_change, 16) }})
+                when operation in ('DDL', 'TRUNCATE') then array({{ dbt_cdc._schema_change() | indent(16) }})
             end as schema_changes
         from {{ log }}
         where lsn > '{{ previous_lsn }}' and lsn <= '{{ to_lsn }}'
