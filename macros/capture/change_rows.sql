@@ -12,7 +12,8 @@ select
     {{ dbt_cdc._captured_values(instance) }},
     command_id as `__$command_id`
     {%- if with_untold %},
-    if(row_operation = 2 and operation = 'UPDATE', {{ dbt_cdc._untold_names(columns, '') }}, null) as untold
+    if(row_operation = 2, {{ dbt_cdc._untold_names(columns, '') }}, null) as `__$untold`,
+    row_operation = 2 and operation = 'UPDATE' as `__$is_moved`
     {%- endif %}
 from typed
 where {{ checked if checked_after is none else "if(is_misfit and commit_lsn <= '" ~ checked_after ~ "', false, "
@@ -101,9 +102,9 @@ and committed.commit_lsn < '{{ window.end_lsn }}'
 {%- endmacro %}
 
 
-{#- The columns that the images of an update leave out. Without a before image its key is as it was. -#}
+{#- The columns that the images of a record leave out. -#}
 {% macro _untold_names(columns, log='log.') -%}
-    if({{ log }}before_image is null, null, array_except(array_except(array({{ dbt_cdc._name_literals(
+    array_except(array_except(array({{ dbt_cdc._name_literals(
         dbt_cdc._logged_columns(columns)) | join(', ') }}), json_object_keys({{ log }}after_image)), {# -#}
-    json_object_keys({{ log }}before_image)))
+    coalesce(json_object_keys({{ log }}before_image), array()))
 {%- endmacro %}

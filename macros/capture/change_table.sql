@@ -14,8 +14,8 @@
 
 
 {% macro _change_rows(instance, window) -%}
-{%- set instance = dbt_cdc._with_encodings(instance, window) -%}
 {%- set read = dbt_cdc._window_of_moves(instance, window) -%}
+{%- set instance = dbt_cdc._with_encodings(instance, read or window) -%}
 {%- if read -%}
 {{ dbt_cdc._moved_rows(instance, window, read) }}
 {%- else -%}

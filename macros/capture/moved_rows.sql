@@ -27,8 +27,9 @@
         {% do return(false) %}
     {% endif %}
     {% do return(dbt_cdc._fetch(
-        'with ' ~ dbt_cdc._window_records(instance, window, dbt_cdc._untold_names(instance.columns)
-            ~ ' as untold') ~ "\nselect 1 from parsed where operation = 'UPDATE' and size(untold) > 0 limit 1"
+        'with ' ~ dbt_cdc._window_records(instance, window, 'log.before_image is not null and size('
+            ~ dbt_cdc._untold_names(instance.columns) ~ ') > 0 as leaves_out')
+        ~ "\nselect 1 from parsed where operation = 'UPDATE' and leaves_out limit 1"
     ) | length > 0) %}
 {% endmacro %}
 
@@ -41,7 +42,7 @@
 select
     {%- for name in dbt_cdc._change_table_columns(instance) %}
     {%- set captured = instance.columns | selectattr('name', 'equalto', name) | list %}
-    {{ 'if(array_contains(found.untold, ' ~ dbt_cdc._literal(name) ~ '), '
+    {{ 'if(array_contains(found.`__$untold`, ' ~ dbt_cdc._literal(name) ~ '), '
         ~ dbt_cdc._found(captured[0], instance) ~ '.value, changes.' ~ dbt_cdc._column(name) ~ ') as '
         ~ dbt_cdc._column(name) if captured else 'changes.' ~ dbt_cdc._column(name) }}{{ ',' if not loop.last }}
     {%- endfor %}
@@ -55,7 +56,8 @@ where changes.`__$start_lsn` > '{{ window.previous_lsn }}'
 
 
 {#- CTE `found`: of each such insert what is known of each column, NULL where nothing is. `changes` are the change rows
-    of what is read, with `untold`; what cannot be read stops the scan in the window alone. -#}
+    of what is read, of inserts with `__$untold` and whether a key change made them (`__$is_moved`); what cannot be read
+    stops the scan in the window alone. -#}
 {% macro _moved_values(instance, window, read) -%}
 {%- set names = dbt_cdc._quoted(dbt_cdc._change_table_columns(instance).keys()) -%}
 {%- set key = dbt_cdc._quoted(instance.index_columns) -%}
@@ -69,7 +71,7 @@ changes as (
 moves as (
     select `__$start_lsn`, `__$seqval`
     from changes
-    where `__$operation` = 2 and size(untold) > 0
+    where `__$is_moved` and size(`__$untold`) > 0
 ),
 
 moved_keys as (
@@ -82,17 +84,17 @@ moved_keys as (
 lives as (
     select
         *,
-        concat(`__$start_lsn`, `__$seqval`) as change,
+        concat(`__$start_lsn`, `__$seqval`) as `__$change`,
         coalesce(last_value(if(`__$operation` = 2, concat(`__$start_lsn`, `__$seqval`), null), true) over (
             partition by {{ key | join(', ') }} order by {{ dbt_cdc._change_order() }}
             rows between unbounded preceding and current row
-        ), to_json(struct({{ key | join(', ') }}))) as life
+        ), to_json(struct({{ key | join(', ') }}))) as `__$life`
     from (
-        select {{ names | join(', ') }}, untold
+        select {{ names | join(', ') }}, `__$untold`, `__$is_moved`
         from changes
         {%- if not read.is_backfill and load_cached_relation(instance.relation) is not none %}
         union all
-        select {{ names | join(', ') }}, null
+        select {{ names | join(', ') }}, null, false
         from {{ instance.relation }}
         where `__$start_lsn` <= '{{ window.previous_lsn }}'
         {%- endif %}
@@ -101,7 +103,7 @@ lives as (
 ),
 
 parents as (
-    select change as life, life as parent
+    select `__$change` as `__$life`, `__$life` as `__$parent`
     from lives
     left semi join moves using (`__$start_lsn`, `__$seqval`)
     where `__$operation` = 1
@@ -110,12 +112,14 @@ parents as (
 -- a row may move more than once
 chains as (
     select aggregate(
-        array_sort(collect_list(struct(later.life, later.parent, earlier.parent as origin))),
+        array_sort(collect_list(struct(
+            later.`__$life` as life, later.`__$parent` as parent, earlier.`__$parent` as origin
+        ))),
         cast(map() as map<string, string>),
         (origins, move) -> map_concat(origins, map(move.life, coalesce(origins[move.parent], move.origin)))
-    ) as origins
+    ) as `__$origins`
     from parents as later
-    inner join parents as earlier on later.parent = earlier.life
+    inner join parents as earlier on later.`__$parent` = earlier.`__$life`
 ),
 
 found as (
@@ -130,16 +134,18 @@ found as (
             struct({{ dbt_cdc._column(column.name) }} as value), null), true) over in_order as {# -#}
             {{ dbt_cdc._found(column, instance) }},
             {%- endfor %}
-            untold
+            `__$untold`,
+            `__$is_moved`
         from lives
-        left join parents using (life)
+        left join parents using (`__$life`)
         cross join chains
         window in_order as (
-            partition by coalesce(origins[life], parent, life) order by change, `__$operation`
+            partition by coalesce(`__$origins`[`__$life`], `__$parent`, `__$life`)
+            order by `__$change`, `__$operation`
             rows between unbounded preceding and current row
         )
     )
-    where `__$operation` = 2 and size(untold) > 0
+    where `__$is_moved` and size(`__$untold`) > 0
 )
 {%- endmacro %}
 
@@ -165,7 +171,7 @@ found as (
 
 
 {% macro _lost_values_sql(instance, window, read) -%}
-{%- set instance = dbt_cdc._with_encodings(instance, window) -%}
+{%- set instance = dbt_cdc._with_encodings(instance, read) -%}
 {%- set names = [] -%}
 {%- for column in instance.columns -%}
     {%- do names.append(
@@ -175,7 +181,7 @@ found as (
 
 select name, count(*) as row_count, min(`__$seqval`) as lsn
 from (
-    select `__$seqval`, explode(array_intersect(untold, array({{ names | join(', ') }}))) as name
+    select `__$seqval`, explode(array_intersect(`__$untold`, array({{ names | join(', ') }}))) as name
     from found
     where `__$start_lsn` > '{{ window.previous_lsn }}'
 )
@@ -184,9 +190,9 @@ order by name
 {%- endmacro %}
 
 
-{#- A NULL whose bit is 0 is not told. -#}
+{#- A NULL whose bit is 0 is not told, nor one that the images lack: an INSERT may be older than the column. -#}
 {% macro _is_told(column, columns) -%}
     ({{ dbt_cdc._column(column.name) }} is not null or {# -#}
     {{ dbt_cdc._has_bit(dbt_cdc._find_ordinal(columns, column.name), '`__$update_mask`', columns | length) }} and {# -#}
-    not coalesce(array_contains(untold, {{ dbt_cdc._literal(column.name) }}), false))
+    not coalesce(array_contains(`__$untold`, {{ dbt_cdc._literal(column.name) }}), false))
 {%- endmacro %}

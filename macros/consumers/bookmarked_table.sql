@@ -13,8 +13,7 @@
         {% set other = bookmark.get('relation') %}
         {% set is_other = other and other != dbt_cdc._told_name(this) %}
         {% if is_other or version is not none and bookmark.target_version > version %}
-            {% set version = version if version is not none
-                else dbt_cdc._last_commit(consumer).version if load_cached_relation(this).is_delta else 0 %}
+            {% set version = version if version is not none else [dbt_cdc._last_commit(consumer).version, 0] | max %}
             {% do dbt_cdc.raise_cdc_error(
                 2714, 'table ' ~ this ~ ' is not the one that the bookmark of ' ~ consumer.name ~ ' tells of, ' ~ (
                     'which is ' ~ other if is_other else 'which had ' ~ bookmark.target_version ~ ' commits and this '
@@ -29,10 +28,11 @@
 {% endmacro %}
 
 
-{#- The last commit of the model's table before it writes, asked once. -#}
+{#- The last commit of the model's table before it writes, asked once. A view or another format has none. -#}
 {% macro _last_commit(consumer) %}
     {% if 'last_commit' not in consumer %}
-        {% do consumer.update(last_commit=dbt_cdc._last_commits(this.quote(identifier=true), 1)[0]) %}
+        {% do consumer.update(last_commit=dbt_cdc._last_commits(this.quote(identifier=true), 1)[0]
+            if load_cached_relation(this).is_delta else {'version': -1}) %}
     {% endif %}
     {% do return(consumer.last_commit) %}
 {% endmacro %}

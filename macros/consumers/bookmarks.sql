@@ -36,7 +36,7 @@
             {% do window.update(bookmark_lsn=window.bookmark_lsn or '') if bookmark.last_lsn %}
             {% do known.append(dict(
                 bookmark, mode=window.mode, open_lsn=window.bookmark_lsn,
-                source_table=window.instance.table)) %}
+                source_table=window.instance.table, kind=consumer.kind)) %}
             {% do window.update(is_open=true) %}
         {% endif %}
     {% endfor %}
@@ -54,7 +54,7 @@
 {% endmacro %}
 
 
-{#- The columns `relation` and `source_table` came later, as any bookmark tells. -#}
+{#- The columns `relation`, `source_table` and `kind` came later, as any bookmark tells. -#}
 {% macro _add_columns_of_bookmarks(bookmark) %}
     {% set cache = dbt_cdc._invocation_cache() %}
     {% if not cache.get('has_all_columns') %}
@@ -71,10 +71,26 @@
 {% macro _open_marks(consumer) %}
     {% set open = [] %}
     {% for window in consumer.windows.values() if window.get('is_open') and window.bookmark_lsn is not none %}
-        {% do open.append('(' ~ dbt_cdc._literals(
-            [consumer.name, window.instance.name | lower, window.bookmark_lsn]) ~ ')') %}
+        {% for name in [window.instance.name] + window.get('handed_over', []) %}
+            {% do open.append('(' ~ dbt_cdc._literals([consumer.name, name | lower, window.bookmark_lsn]) ~ ')') %}
+        {% endfor %}
     {% endfor %}
     {% do return(open) %}
+{% endmacro %}
+
+
+{#- A row where these marks are still open, all of them. -#}
+{% macro _are_open_sql(open) -%}
+select 1 from {{ dbt_cdc._state_relation('consumer_bookmarks') }}
+where (consumer, lower(capture_instance), open_lsn) in ({{ open | join(', ') }})
+having count(*) = {{ open | length }}
+{%- endmacro %}
+
+
+{#- Whether another run has opened or moved a bookmark of the consumer since this one has opened it. -#}
+{% macro _is_overtaken(consumer) %}
+    {% set open = dbt_cdc._open_marks(consumer) if consumer.is_open else [] %}
+    {% do return(open and not dbt_cdc._fetch(dbt_cdc._are_open_sql(open))) %}
 {% endmacro %}
 
 
@@ -94,7 +110,7 @@
     it goes back. -#}
 {% macro _reopen_bookmarks(consumer, marks, version) %}
     {% set values = {} %}
-    {% for column in ['mode', 'last_lsn', 'open_lsn', 'source_table'] %}
+    {% for column in ['mode', 'last_lsn', 'open_lsn', 'source_table', 'kind'] %}
         {% set of_instances = {} %}
         {% for mark in marks %}
             {% do of_instances.update({mark.capture_instance | lower: dbt_cdc._literal(mark.get(column))}) %}
@@ -122,7 +138,7 @@
             'consumer': consumer.name, 'capture_instance': window.instance.name, 'mode': window.mode,
             'last_lsn': window.consumed_lsn, 'open_lsn': window.bookmark_lsn, 'target_version': version,
             'accepts_loss': false, 'create_date': 'now', 'relation': dbt_cdc._told_name(this),
-            'source_table': window.instance.table,
+            'source_table': window.instance.table, 'kind': consumer.kind,
         }) %}
     {% endfor %}
     {% do dbt_cdc._insert_state(

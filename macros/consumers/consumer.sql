@@ -25,7 +25,8 @@
         'told_bookmark': ((state.bookmarks.values() | list + [{}])[0].values() | list + [none])[0],
     } %}
     {% do dbt_cdc._check_is_same_table(consumer) if dbt_cdc._is_building() and not consumer.starts_over %}
-    {% do dbt_cdc._settle_open_bookmarks(consumer) if is_there %}
+    {% do dbt_cdc._check_is_same_kind(consumer) if dbt_cdc._is_building() and is_there and not consumer.starts_over %}
+    {% do dbt_cdc._settle_open_bookmarks(consumer) if is_there and load_cached_relation(this).is_delta %}
     {#- where one in a package had its bookmark before -#}
     {% set older = name[name.index('.') + 1:] if model.package_name != project_name else none %}
     {% if is_there and dbt_cdc._is_building() and not consumer.bookmarks and not consumer.starts_over
@@ -43,6 +44,19 @@
 {% endmacro %}
 
 
+{#- The rows of one materialization are not those of another: deletes that one left, versions, changes. -#}
+{% macro _check_is_same_kind(consumer) %}
+    {% for bookmark in consumer.bookmarks.values() if bookmark.last_lsn
+        and bookmark.get('kind') not in [none, consumer.kind] %}
+        {% do dbt_cdc.raise_cdc_error(
+            2714, 'table ' ~ this ~ ' was written as ' ~ bookmark.kind ~ ', and ' ~ consumer.name ~ ' is '
+            ~ consumer.kind ~ ' now', dbt_cdc._rebuild_command(consumer.name) ~ ' replaces it; or take the edit of '
+            ~ 'materialized back'
+        ) %}
+    {% endfor %}
+{% endmacro %}
+
+
 {#- The consumers that no model of the project is any more. -#}
 {% macro _without_a_model(bookmarks) %}
     {% set names = [] %}
@@ -56,7 +70,7 @@
 {#- Whether the model's table has no rows, as after `dbt run --empty`: its history tells it at less cost than its
     files. -#}
 {% macro _is_still_empty(consumer) %}
-    {% set commit = dbt_cdc._last_commit(consumer) if load_cached_relation(this).is_delta else {} %}
+    {% set commit = dbt_cdc._last_commit(consumer) %}
     {% if commit.operation in dbt_cdc._makes_of_a_table() and dbt_cdc._metric(commit, 'numOutputRows') == 0 %}
         {% do return(true) %}
     {% endif %}

@@ -28,6 +28,8 @@
         {% do window.update(dbt_cdc._initial_content(consumer, window, initial, initial_lsn, interval)) %}
     {% endif %}
     {% do dbt_cdc._check_nothing_is_lost(consumer, window, bookmark, interval) %}
+    {% do dbt_cdc._check_initial_columns(consumer, window.instance, initial)
+        if window.initial and dbt_cdc._is_building() %}
     {#- up to lost_lsn there is nothing left to take, also where that lies behind the high end -#}
     {% set after = window.consumed_lsn or window.initial_lsn %}
     {% set high_end, waits_for = interval.get('high_end') or '', consumer.waits_for or {} %}
@@ -146,6 +148,26 @@
         ~ dbt_cdc._state_relation('lsn_time_mapping') ~ " where start_lsn <= '" ~ lsn ~ "'"
     )[0].time %}
     {% do return({'initial': initial, 'initial_lsn': lsn, 'initial_time': time}) %}
+{% endmacro %}
+
+
+{#- The cast to the captured types cuts no value. -#}
+{% macro _check_initial_columns(consumer, instance, initial) %}
+    {% set found = {} %}
+    {% for row in run_query('describe query select * from ' ~ initial).rows %}
+        {% do found.update({row[0] | lower: row[1] | lower}) %}
+    {% endfor %}
+    {% for column in instance.columns %}
+        {% set wanted, given = column.data_type | lower | trim, found.get(column.name | lower) %}
+        {% do dbt_cdc.raise_cdc_error(
+            313, 'new_changes: initial of ' ~ consumer.name ~ (
+                ' has ' ~ column.name ~ ' as ' ~ given ~ ', and capture instance ' ~ instance.name ~ ' has it as '
+                ~ wanted ~ ': its values would be cut, or be NULL' if given
+                else ' lacks column ' ~ column.name ~ ' of capture instance ' ~ instance.name),
+            'give a view of ' ~ initial ~ ' that ' ~ ('casts it to ' ~ wanted if given else 'has it too')
+        ) if not given or not dbt_cdc._keeps_values(wanted, given) or dbt_cdc._type_family(wanted) == 'integer'
+            and not dbt_cdc._holds_type(wanted, given) %}
+    {% endfor %}
 {% endmacro %}
 
 

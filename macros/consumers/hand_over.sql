@@ -20,7 +20,13 @@
         {% endif %}
         {% if bookmark.last_lsn and lost_lsn
             and bookmark.last_lsn >= (old.lost_lsn or '') and lost_lsn < (old.end_lsn or '0xG')
-            and load_cached_relation(old.relation) is not none and not dbt_cdc._fetch(
+            and load_cached_relation(old.relation) is not none %}
+            {% do dbt_cdc.raise_cdc_error(
+                313, consumer.name ~ ' has consumed ' ~ name ~ ' up to ' ~ bookmark.last_lsn ~ '; ' ~ name
+                ~ ' has later changes up to ' ~ lost_lsn ~ ', which ' ~ instance.name ~ ' lacks',
+                'let it read ' ~ name ~ ' as before, dbt run --select ' ~ dbt_cdc._selector_of(consumer.name)
+                ~ ', then hand it over'
+            ) if not consumer.starts_over and dbt_cdc._is_building() and dbt_cdc._fetch(
                 'select 1 from ' ~ old.relation ~ " where `__$start_lsn` > '" ~ bookmark.last_lsn
                 ~ "' and `__$start_lsn` <= '" ~ lost_lsn ~ "' limit 1") %}
             {% do return(dict(bookmark, last_lsn=[bookmark.last_lsn, lost_lsn] | max)) %}

@@ -7,7 +7,9 @@
     {% for name, bookmark in consumer.bookmarks.items() if name not in consumer.windows %}
         {% if dbt_cdc._begins_anew(consumer) %}
             {% do marks.append(dict(bookmark, open_lsn='')) %}
-        {% elif dbt_cdc._is_left_out(consumer, name) and (bookmark.mode or bookmark.open_lsn is not none) %}
+        {% elif not dbt_cdc._is_left_out(consumer, name) %}
+            {% do marks.extend(dbt_cdc._mark_handed_over(consumer, name, bookmark)) %}
+        {% elif bookmark.mode or bookmark.open_lsn is not none %}
             {% do marks.append(dict(
                 bookmark, mode=none, open_lsn=none, source_table=dbt_cdc._table_of_bookmark(consumer, name))) %}
             {% do dbt_cdc._log_line(
@@ -15,6 +17,19 @@
                 ~ 'waits for it no longer; if it comes back, it goes on after ' ~ bookmark.last_lsn
             ) if bookmark.mode and bookmark.last_lsn %}
         {% endif %}
+    {% endfor %}
+    {% do return(marks) %}
+{% endmacro %}
+
+
+{#- One that goes on by another instance of its table is opened with that: until the run ends, the model may read it
+    again, and a run that still reads it may be at work. -#}
+{% macro _mark_handed_over(consumer, name, bookmark) %}
+    {% set table, marks = dbt_cdc._table_of_bookmark(consumer, name), [] %}
+    {% for window in consumer.windows.values() if window.instance.table == table and window.get('is_open')
+        and window.bookmark_lsn and bookmark.last_lsn and bookmark.last_lsn <= window.bookmark_lsn and not marks %}
+        {% do window.setdefault('handed_over', []).append(bookmark.capture_instance) %}
+        {% do marks.append(dict(bookmark, open_lsn=window.bookmark_lsn, source_table=table)) %}
     {% endfor %}
     {% do return(marks) %}
 {% endmacro %}

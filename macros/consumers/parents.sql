@@ -27,13 +27,22 @@
 {% endmacro %}
 
 
-{#- Those that the command runs come first, and are as far as those that they read. -#}
+{#- Those that the command runs come first, and are as far as those that they read, unless another run writes them. -#}
 {% macro _add_bookmarks_behind(node, state, seen, behind) %}
     {% for id in (node.get('depends_on') or {}).get('nodes', []) if id in graph.nodes and id not in seen %}
         {% set parent = graph.nodes[id] %}
         {% set bookmarks = state.bookmarks.get(dbt_cdc._consumer_name(parent), {}) %}
+        {% set consumer = dbt_cdc._invocation_cache().get('consumers', {}).get(dbt_cdc._consumer_name(parent))
+            if id in selected_resources else none %}
         {% do seen.update({id: true}) %}
-        {% if id in selected_resources or not bookmarks and parent.config.materialized in ['view', 'ephemeral'] %}
+        {% if consumer and dbt_cdc._is_overtaken(consumer) %}
+            {% for name, window in consumer.windows.items() %}
+                {% do behind.append({
+                    'consumer': consumer.name, 'capture_instance': window.instance.name,
+                    'last_lsn': window.consumed_lsn or '', 'last_time': bookmarks.get(name, {}).get('last_time'),
+                }) %}
+            {% endfor %}
+        {% elif id in selected_resources or not bookmarks and parent.config.materialized in ['view', 'ephemeral'] %}
             {% do dbt_cdc._add_bookmarks_behind(parent, state, seen, behind) %}
         {% else %}
             {% for instance, bookmark in bookmarks.items()

@@ -14,6 +14,8 @@
         {% do get_assert_columns_equivalent(rows) if (config.get('contract') or {}).enforced %}
     {% endif %}
     {% if consumer.makes_table %}
+        {% set existing = load_cached_relation(relation) %}
+        {% do adapter.drop_relation(existing) if existing and not existing.is_delta %}
         {% call statement('main') -%}
             {{ dbt_cdc._create_as_sql(relation, columns, rows, consumer) }}
         {%- endcall %}
@@ -40,9 +42,10 @@
 
 
 {#- The table made anew in one commit; where another one is, that stays in its history. With deletion vectors a
-    changed row does not rewrite its whole file. -#}
+    changed row does not rewrite its whole file. Delta's history has the properties that a table is made with. -#}
 {% macro _create_as_sql(relation, columns, rows, consumer) -%}
     {%- set properties = dbt_cdc._model_properties(columns, {'delta.enableDeletionVectors': 'true'}) -%}
+    {%- do properties.update({'dbt_cdc.made': dbt_cdc._merge_marks(consumer)}) -%}
     {%- set create -%}
 create or replace table {{ relation }}
 using {{ dbt_cdc._file_format() }}
@@ -69,9 +72,7 @@ as
     {%- set open = dbt_cdc._open_marks(consumer) if dbt_cdc._is_building() else [] -%}
     {%- if open -%}
 if exists (
-    select 1 from {{ dbt_cdc._state_relation('consumer_bookmarks') }}
-    where (consumer, lower(capture_instance), open_lsn) in ({{ open | join(', ') }})
-    having count(*) = {{ open | length }}
+    {{ dbt_cdc._indent(dbt_cdc._are_open_sql(open), 4) }}
 ) then
     {{ dbt_cdc._indent(write, 4) }};
 end if

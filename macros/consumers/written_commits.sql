@@ -18,7 +18,8 @@
 {% endmacro %}
 
 
-{#- What the conditions of a MERGE say; none where they are another one's. -#}
+{#- What the conditions of a MERGE say, or the properties of a table that was made; none where they are another
+    one's. -#}
 {% macro _merged_up_to(bookmark, commit) %}
     {% set found = modules.re.search(
         dbt_cdc._merge_mark(bookmark.capture_instance, '(0x[0-9A-F]{20})'), commit.operationParameters | string) %}
@@ -31,13 +32,21 @@
 {% endmacro %}
 
 
+{#- Up to where a write of the consumer brings each instance, also one that it hands over. -#}
+{% macro _merge_marks(consumer) %}
+    {% set marks = [] %}
+    {% for window in consumer.windows.values() if window.bookmark_lsn %}
+        {% for name in [window.instance.name] + window.get('handed_over', []) %}
+            {% do marks.append(dbt_cdc._merge_mark(name, window.bookmark_lsn)) %}
+        {% endfor %}
+    {% endfor %}
+    {% do return(marks | join('; ')) %}
+{% endmacro %}
+
+
 {#- Whether a column of the changes has a value, in words that Delta writes into the table's history with the commit:
     Spark would fold a condition without a column. -#}
 {% macro _told_condition(consumer, column, value) -%}
-    {%- set marks = [] -%}
-    {%- for window in consumer.windows.values() if window.bookmark_lsn -%}
-        {%- do marks.append(dbt_cdc._merge_mark(window.instance.name, window.bookmark_lsn)) -%}
-    {%- endfor -%}
-    {%- set mark = marks | join('; ') ~ ': ' -%}
+    {%- set mark = dbt_cdc._merge_marks(consumer) ~ ': ' -%}
 concat('{{ mark }}', changes.{{ column }}) = '{{ mark ~ value }}'
 {%- endmacro %}

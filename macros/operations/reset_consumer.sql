@@ -10,12 +10,14 @@
         {% do dbt_cdc._report_reset(bookmarks, node, dry_run) %}
         {% if not dry_run %}
             {% set is_it = 'consumer = ' ~ dbt_cdc._literal(bookmarks[0].consumer) %}
-            {% if bookmarks[0].accepts_loss %}
-                {% do dbt_cdc._insert_state('consumer_bookmarks', bookmarks, is_it) %}
-            {% elif node %}
+            {% if node %}
                 {% do dbt_cdc._update_state('consumer_bookmarks', {
                     'last_lsn': 'null', 'last_time': 'null', 'open_lsn': 'null', 'accepts_loss': 'true',
                 }, is_it) %}
+                {% for new in bookmarks if new.accepts_loss %}
+                    {% do dbt_cdc._insert_state('consumer_bookmarks', [new], is_it
+                        ~ ' and capture_instance = ' ~ dbt_cdc._literal(new.capture_instance)) %}
+                {% endfor %}
             {% else %}
                 {% do run_query(dbt_cdc._in_turn(
                     'delete from ' ~ dbt_cdc._state_relation('consumer_bookmarks') ~ ' where ' ~ is_it)) %}
@@ -34,7 +36,8 @@
     {% for row in rows if row.consumer | lower == (consumer or '') | string | lower %}
         {% do found.append(row) %}
     {% endfor %}
-    {% do found.extend(dbt_cdc._first_bookmarks((consumer or '') | string)) if not found %}
+    {% do found.extend(dbt_cdc._first_bookmarks(
+        found[0].consumer if found else (consumer or '') | string, found | map(attribute='capture_instance') | list)) %}
     {% if not found %}
         {% do dbt_cdc.raise_cdc_error(
             313, "consumer '" ~ (consumer or 'NULL') ~ "' does not exist",
@@ -46,12 +49,13 @@
 {% endmacro %}
 
 
-{#- Those of a replica or history that never ended a run, as it lacks a part of its table. -#}
-{% macro _first_bookmarks(name) %}
+{#- Those that a replica or history lacks, as it never ended a run with the instance: a part of its table is gone. -#}
+{% macro _first_bookmarks(name, known) %}
     {% set node, bookmarks = dbt_cdc._consumer_node(name) or {}, [] %}
     {% for instance in dbt_cdc._capture_instances().values()
         if node.get('config', {}).get('materialized') in ['replica', 'history']
-        and instance.unique_id in node.depends_on.nodes %}
+        and instance.unique_id in node.depends_on.nodes
+        and instance.name | lower not in known | map('lower') | list %}
         {% do bookmarks.append({
             'consumer': name, 'capture_instance': instance.name, 'last_lsn': none, 'accepts_loss': true,
             'create_date': 'now', 'source_table': instance.table,

@@ -1,0 +1,231 @@
+"""Consumers that are edited, or overtaken by another run, between a write and the end of its run:
+each change once, or an error whose way on works."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from capturing import Capture, instance_yaml
+from harness import Project
+from scenarios.test_unclean_consumers import (
+    FEED,
+    ITEMS,
+    LINES,
+    PLAIN,
+    REPLICA,
+    SECOND,
+    SEEN,
+    begun,
+    ids,
+    operation,
+)
+from statements import around_statements, dying_at
+from transactions import Writer
+
+pytestmark = [pytest.mark.slow, pytest.mark.more]
+
+
+@pytest.fixture
+def capturing(make_project: Callable[..., Project]) -> Capture:
+    """A project that captures two tables and has no consumers yet."""
+    return Capture(make_project, [ITEMS, LINES], vars=PLAIN)
+
+
+def is_moving(sql: str) -> bool:
+    """The end of a run: its bookmarks move."""
+    return "consumer_bookmarks" in sql and "consumed_at =" in sql
+
+
+def with_second_instance(capturing: Capture) -> None:
+    capturing.project.write("models/instances.yml", instance_yaml([ITEMS, LINES, SECOND]))
+    capturing.project.write("models/dbo_items_2_ct.sql", "{{ dbt_cdc.change_table() }}")
+
+
+@pytest.mark.parametrize("kind", ["replica", "history"])
+def test_a_table_that_was_made_while_others_went_on(capturing: Capture, kind: str) -> None:
+    """A full refresh ends behind a run that has opened its bookmark further and failed."""
+    model = REPLICA.replace("'replica'", f"'{kind}'")
+    writer, project = begun(capturing, items=model), capturing.project
+    capturing.land(writer.insert("items", id=2, name="b"))
+    with dying_at(lambda sql: "create or replace table" in sql and ".items" in sql):
+        assert not project.dbt("run", "--full-refresh").success
+    assert ids(capturing, "items") == [1, 2]
+    capturing.land(writer.insert("items", id=3, name="c"))
+    capturing.run("--select", "+lsn_time_mapping")
+    capturing.sql(f"update {{schema}}.consumer_bookmarks set open_lsn = '{writer.last}'")
+    capturing.run()
+    assert ids(capturing, "items") == [1, 2, 3]
+
+
+def test_a_hand_over_that_is_taken_back(capturing: Capture) -> None:
+    """Its run has written and did not end: a row that has gone since is not left behind."""
+    writer, project = begun(capturing, items=REPLICA, feed=FEED), capturing.project
+    with_second_instance(capturing)
+    capturing.land(writer.insert("lines", id=1, n=1))
+    capturing.run()
+    models = {"items": REPLICA, "feed": FEED}
+    for name, model in models.items():
+        project.write(f"models/{name}.sql", model.replace("dbo_items", "dbo_items_2"))
+    one = {"id": 1, "name": "a"}
+    capturing.land(writer.commit("items", one, one | {"name": "b"}))
+    capturing.land(writer.insert("items", id=5, name="e"))
+    with dying_at(is_moving):
+        assert not project.dbt("run").success
+    assert ids(capturing, "items") == [1, 5]
+    for name, model in models.items():
+        project.write(f"models/{name}.sql", model)
+    capturing.land(writer.commit("items", {"id": 5, "name": "e"}, None))
+    capturing.land(writer.commit("items", one | {"name": "b"}, one))
+    capturing.run()
+    assert [tuple(row) for row in capturing.sql("select * from {schema}.items")] == [(1, "a")]
+    operations = capturing.sql("select op, id from {schema}.feed order by id, op")
+    assert [tuple(row) for row in operations] == [(2, 1), (4, 1), (4, 1), (1, 5), (2, 5)]
+    marks = capturing.sql(
+        "select distinct capture_instance, open_lsn from {schema}.consumer_bookmarks"
+    )
+    assert [tuple(mark) for mark in marks] == [("dbo_items", None)]
+
+
+def test_a_hand_over_beside_a_run_of_the_old_instance(capturing: Capture) -> None:
+    """Which has opened its bookmark and not merged yet: the run that came later writes."""
+    writer, project = begun(capturing, items=REPLICA), capturing.project
+    with_second_instance(capturing)
+    capturing.land(writer.insert("lines", id=1, n=1))
+    capturing.run()
+    one = {"id": 1, "name": "a"}
+    capturing.land(writer.commit("items", one, one | {"name": "b"}))
+    later: list[Any] = []
+
+    def execute(sql: str, go: Callable[..., Any]) -> Any:
+        if not later and "merge into" in sql and ".items" in sql:
+            later.append(sql)
+            project.write("models/items.sql", REPLICA.replace("dbo_items", "dbo_items_2"))
+            capturing.land(writer.commit("items", one | {"name": "b"}, one | {"name": "c"}))
+            with dying_at(is_moving):
+                assert not project.dbt("run").success
+        return go()
+
+    with around_statements(execute):
+        project.dbt("run")
+    assert later
+    for _ in range(2):
+        assert [row.name for row in capturing.sql("select * from {schema}.items")] == ["c"]
+        capturing.run()
+
+
+def test_a_parent_that_another_run_writes(capturing: Capture) -> None:
+    """Its child waits, as nothing has brought the rows that it would join."""
+    named = "select * from {{ ref('items') }}"
+    writer = begun(capturing, items=REPLICA, named=named, seen=SEEN)
+    project = capturing.project
+    capturing.land(writer.insert("items", id=2, name="b"))
+    done: list[Any] = []
+
+    def execute(sql: str, go: Callable[..., Any]) -> Any:
+        if not done and "merge into" in sql and ".items" in sql:
+            done.append(sql)
+            further = "0x" + "F" * 20
+            capturing.sql(
+                f"update {{schema}}.consumer_bookmarks set open_lsn = '{further}'"
+                " where consumer = 'items'"
+            )
+        return go()
+
+    with around_statements(execute):
+        output = project.ok("run").output
+    assert done and "seen waits for items" in output
+    assert ids(capturing, "items") == ids(capturing, "seen") == [1]
+    capturing.run()
+    seen = capturing.sql("select * from {schema}.seen order by id")
+    assert [tuple(row) for row in seen] == [(1, "a"), (2, "b")]
+
+
+def test_another_materialization_of_the_same_columns(capturing: Capture) -> None:
+    """A feed's rows are no replica's: the table is made anew."""
+    every = "select * from {{ dbt_cdc.new_changes('dbo_items', 'net') }}\n"
+    upserts = (
+        "{{ config(materialized='incremental', incremental_strategy='merge', unique_key='id',"
+        " file_format='delta') }}\n" + every
+    )
+    writer, project = begun(capturing, items=upserts), capturing.project
+    capturing.land(writer.commit("items", {"id": 1, "name": "a"}, None))
+    capturing.run()
+    project.write("models/items.sql", "{{ config(materialized='replica') }}\n" + every)
+    message = project.dbt("run").messages["items"].message
+    assert "CDC 2714: table" in message and "was written as incremental" in message
+    capturing.run("--full-refresh", "--select", "items")
+    assert ids(capturing, "items") == []
+
+
+def test_a_hand_over_before_all_is_consumed(capturing: Capture) -> None:
+    """The old instance has what the new one lacks: one more run of it, and nothing is lost."""
+    writer, project = begun(capturing, items=REPLICA), capturing.project
+    project.write("models/items.sql", REPLICA + "-- as it was")
+    capturing.land(writer.insert("items", id=2, name="b"))
+    capturing.run("--select", "+lsn_time_mapping")
+    with_second_instance(capturing)
+    capturing.land(writer.insert("items", id=3, name="c"))
+    capturing.run("--select", "+lsn_time_mapping", "dbo_items_2_ct")
+    project.write("models/items.sql", REPLICA.replace("dbo_items", "dbo_items_2"))
+    message = project.dbt("run").messages["items"].message
+    assert "which dbo_items_2 lacks: let it read dbo_items as before" in message
+    for name in ("dbo_items", "dbo_items_2"):
+        project.write("models/items.sql", REPLICA.replace("dbo_items", name))
+        capturing.run()
+        assert ids(capturing, "items") == [1, 2, 3]
+
+
+def test_one_more_instance_that_came_late(capturing: Capture) -> None:
+    """reset_consumer accepts what it lacks, too."""
+    model = "{{ config(materialized='replica', unique_key='id') }}\n" + " union all ".join(
+        f"select id, `__$operation` from {{{{ dbt_cdc.new_changes('{name}') }}}}\n"
+        for name in ("dbo_items", "dbo_lines")
+    )
+    writer, project = begun(capturing, items=model.partition(" union all ")[0]), capturing.project
+    for number in (8, 9):
+        capturing.land(writer.insert("lines", id=number, n=1))
+        capturing.run()
+    mark = {"capture_instance": "dbo_lines", "low_water_mark": writer.last}
+    assert operation(capturing, "cleanup_change_table", **mark).success
+    project.write("models/items.sql", model)
+    assert "reset_consumer" in project.dbt("run").messages["items"].message
+    assert operation(capturing, "reset_consumer", consumer="items", dry_run=False).success
+    capturing.run()
+    assert ids(capturing, "items") == [1, 9]
+
+
+@pytest.mark.parametrize("kind", ["view", "parquet"])
+@pytest.mark.parametrize("is_empty", [True, False])
+def test_a_model_that_was_something_else(capturing: Capture, kind: str, is_empty: bool) -> None:
+    """The error's own command replaces it."""
+    project, writer = capturing.project, Writer()
+    capturing.land(writer.insert("items", id=1, name="a"))
+    rows = f"select 7 as id, 'x' as name where {str(not is_empty).lower()}"
+    capturing.sql(
+        ("create view {schema}.items as " if kind == "view"
+        else "create table {schema}.items using parquet as ") + rows
+    )  # fmt: skip
+    project.write("models/items.sql", REPLICA)
+    if not is_empty:
+        message = project.dbt("run").messages["items"].message
+        assert "CDC 2714" in message and "--full-refresh --select items" in message
+        assert ids(capturing, "items") == [7]
+    capturing.run(*([] if is_empty else ["--full-refresh", "--select", "items"]))
+    assert ids(capturing, "items") == [1]
+
+
+@pytest.mark.parametrize("given", ["bigint", "string", None])
+def test_initial_content_of_other_types(capturing: Capture, given: str | None) -> None:
+    """What a cast would cut is refused."""
+    project, writer = capturing.project, Writer()
+    capturing.land(writer.insert("items", id=1, name="a"))
+    capturing.run()
+    column = f"cast(3000000000 as {given}) as id, " if given else ""
+    capturing.sql(f"create table {{schema}}.dump using delta as select {column}'x' as name")
+    initial = f"'dbo_items', initial=target.schema ~ '.dump', initial_lsn='{'0x' + '0' * 20}'"
+    project.write("models/items.sql", REPLICA.replace("'dbo_items'", initial))
+    message = project.dbt("run").messages["items"].message
+    said = f"has id as {given}" if given else "lacks column id"
+    assert f"CDC 313: new_changes: initial of items {said}" in message
