@@ -8,7 +8,8 @@
 {% macro _raise_emptied_low_ends(window) %}
     {% for name, plan in dbt_cdc._invocation_cache().get('plans', {}).items() %}
         {% set instance, values = dbt_cdc._capture_instances()[name], {} %}
-        {% if plan.emptied_lsn %}
+        {#- one that ends there, or before, has none of it -#}
+        {% if plan.emptied_lsn and plan.emptied_lsn < (instance.registered.end_lsn or '0xG') %}
             {% set after = dbt_cdc.increment_lsn(plan.emptied_lsn) %}
             {% set goes_on = plan.emptied_lsn == dbt_cdc.increment_lsn(window.previous_lsn) %}
             {% set low_end = after if goes_on or plan.emptied_place == plan.emptied_lsn else plan.emptied_lsn %}

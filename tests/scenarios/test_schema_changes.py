@@ -828,6 +828,31 @@ def test_the_printed_command_is_the_way_out(
 
 
 @pytest.mark.more
+def test_what_ends_at_a_truncate_stays_readable(make_project: Callable[..., Project]) -> None:
+    """Its transaction renames a column, too, and another instance has all of it."""
+    new = replace(NOTES, capture_instance="notes_2", columns=(("id", "int"), ("body", "string")))
+    target, log = Capture(make_project, [NOTES]), Log()
+    log.commit(("INSERT", "notes", {"id": 1, "text": "one"}))
+    log.land(target)
+    target.run()
+    shape = {"id": "int", "body": "nvarchar(max)"}
+    border = log.commit(
+        ("TRUNCATE", "notes", None),
+        ("DDL", "notes", ("alter table notes rename column text to body", shape)),
+        ("INSERT", "notes", {"id": 2, "body": "two"}),
+    )
+    log.land(target)
+    put_models(target, [new])
+    assert "windows of dbo_notes start at" not in target.run().output
+    last = int_to_lsn(lsn_to_int(border) - 1)
+    assert ends(target)["dbo_notes"] == (log.records[0].lsn, last)
+    check(target, log, NOTES, end=last)
+    check(target, log, new, start=last)
+    (row,) = target.sql("select lost_lsn from {schema}.change_tables where end_lsn is not null")
+    assert row.lost_lsn is None
+
+
+@pytest.mark.more
 def test_a_table_that_is_made_again_starts_anew(make_project: Callable[..., Project]) -> None:
     """As a truncated one; what was captured can be read until then. A replica starts over."""
     replica = (
