@@ -54,13 +54,15 @@
 {% endmacro %}
 
 
-{#- Name -> the type that holds both instances' values, text where neither's does. -#}
+{#- Name -> the type that holds both instances' values, text where neither's does. A name in two letter cases is one
+    column, as the newer instance spells it. -#}
 {% macro _columns_across(instances) %}
-    {% set columns = {} %}
+    {% set columns, spelling = {}, {} %}
     {% for instance in instances %}
         {% for column in instance.columns %}
-            {% set known = columns.get(column.column_name, column.column_type) %}
-            {% do columns.update({column.column_name:
+            {% set name = spelling.setdefault(column.column_name | lower, column.column_name) %}
+            {% set known = columns.get(name, column.column_type) %}
+            {% do columns.update({name:
                 known if dbt_cdc._holds_type(known, column.column_type)
                 else column.column_type if dbt_cdc._holds_type(column.column_type, known) else 'string'
             }) %}
@@ -71,28 +73,29 @@
 
 
 {% macro _column_across(name, data_type, instance) -%}
-    {%- set names = instance.columns | map(attribute='column_name') -%}
-    {%- set types = dict(zip(names, instance.columns | map(attribute='column_type'))) -%}
+    {%- set names = instance.columns | map(attribute='column_name') | map('lower') -%}
+    {%- set own = dict(zip(names, instance.columns)).get(name | lower) -%}
     {%- set wanted = dbt_cdc._expression_type(data_type) -%}
-    {%- if name not in types -%} cast(null as {{ wanted }})
-    {%- elif types[name] == data_type -%} {{ dbt_cdc._column(name) }}
-    {%- else -%} cast({{ dbt_cdc._column(name) }} as {{ wanted }})
+    {%- if not own -%} cast(null as {{ wanted }})
+    {%- elif own.column_type == data_type -%} {{ dbt_cdc._column(own.column_name) }}
+    {%- else -%} cast({{ dbt_cdc._column(own.column_name) }} as {{ wanted }})
     {%- endif -%}
 {%- endmacro %}
 
 
 {#- The instance's mask with its bits in the places of these columns. -#}
 {% macro _mask_across(columns, instance) -%}
-    {%- set own = instance.columns | map(attribute='column_name') | list -%}
-    {%- if own == columns | list -%}
+    {%- set own = instance.columns | map(attribute='column_name') | map('lower') | list -%}
+    {%- set names = columns | map('lower') | list -%}
+    {%- if own == names -%}
     `__$update_mask`
     {%- else -%}
     concat('0x'
-        {%- for byte in range((columns | length + 7) // 8 - 1, -1, -1) %},
+        {%- for byte in range((names | length + 7) // 8 - 1, -1, -1) %},
         lpad(hex(0
-            {%- for name in (columns | list)[byte * 8:byte * 8 + 8] if name in own %}
+            {%- for name in names[byte * 8:byte * 8 + 8] if name in own %}
             + if({{ dbt_cdc._has_bit(own.index(name) + 1, '`__$update_mask`', own | length) }}, {# -#}
-            {{ 2 ** ((columns | list).index(name) % 8) }}, 0)
+            {{ 2 ** (names.index(name) % 8) }}, 0)
             {%- endfor %}
         ), 2, '0')
         {%- endfor %}

@@ -306,6 +306,28 @@ def test_who_goes_on_with_a_table(shop: Shop) -> None:
     assert found == [True, False, False, True, True, False]
 
 
+def test_a_letter_case_is_no_column_of_its_own_across_instances(shop: Shop) -> None:
+    """The newer one's counts; each is read as it has it, and its mask by its place."""
+    names = ("column_name", "column_type")
+    new, old = (
+        {"columns": [dict(zip(names, column, strict=True)) for column in columns]}
+        for columns in (
+            (("id", "int"), ("Email", "varchar(20)")),
+            (("id", "int"), ("email", "varchar(9)"), ("ID2", "int")),
+        )
+    )
+    (columns,) = shop.values(("_columns_across", [new, old]))
+    assert columns == {"id": "int", "Email": "varchar(20)", "ID2": "int"}
+    found = shop.values(
+        ("_column_across", "Email", "varchar(20)", new),
+        ("_column_across", "Email", "varchar(20)", old),
+        ("_column_across", "ID2", "int", new),
+        ("_mask_across", columns, old),
+    )
+    assert found[1].startswith("cast(`email` as ")
+    assert found[0::2] == ["`Email`", "cast(null as int)"] and found[3] == "`__$update_mask`"
+
+
 def test_a_dropped_key_stops(shop: Shop) -> None:
     known = registered(("k", "int", "int"))
     found = plans(
