@@ -18,6 +18,7 @@
         ~ dbt_cdc._literals(outgrown.keys()) ~ ')')[0] %}
     {% do return({
         'lsn': found.lsn, 'number': 22978, 'text': "column '" ~ found.name ~ "' is " ~ outgrown[found.name]
-        ~ ' by now, and a value of that commit does not fit the column of the change table'
+        ~ ' by now, and a value of that commit does not fit the column of the change table',
+        'renamed': {found.name | lower: found.name | lower}
     } if found.lsn else none) %}
 {% endmacro %}

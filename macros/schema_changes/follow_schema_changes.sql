@@ -127,15 +127,29 @@
 {% endmacro %}
 
 
-{#- Another instance that goes on with the table and captures from the problem's commit on. -#}
+{#- Another instance that goes on with the table and captures from the problem's commit on. One that was there before
+    may be there for something else. -#}
 {% macro _successor_of(instance, problem, plans) %}
     {% for name, other in dbt_cdc._capture_instances().items()
         if other.name != instance.name and dbt_cdc._goes_on_with(other, instance, problem)
         and other.registered.start_lsn <= problem.lsn and not other.registered.end_lsn
-        and (plans[name].problem or {}).get('lsn', '0xG') > problem.lsn %}
+        and (plans[name].problem or {}).get('lsn', '0xG') > problem.lsn
+        and (plans[name].is_new or dbt_cdc._captures_what(other, instance, problem)) %}
         {% do return(other.name) %}
     {% endfor %}
     {% do return(none) %}
+{% endmacro %}
+
+
+{#- Whether an instance captures the columns because of which another one cannot go on, by their names from there
+    on. -#}
+{% macro _captures_what(other, instance, problem) %}
+    {% set captured = other.columns | map(attribute='name') | map('lower') | list %}
+    {% for column in instance.columns if column.name | lower in (problem.renamed or {})
+        and problem.renamed[column.name | lower] not in captured %}
+        {% do return(false) %}
+    {% endfor %}
+    {% do return(true) %}
 {% endmacro %}
 
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from shop import Shop
+from database import Answer
+from shop import HIGH, INSTANCES, LOW, ORDERS, Shop
 
 PLANS = [
     # registered type, source type before, source type now, command -> type after, is_update, number
@@ -304,6 +305,42 @@ def test_who_goes_on_with_a_table(shop: Shop) -> None:
         for schema, name, problem in given
     ))  # fmt: skip
     assert found == [True, False, False, True, True, False]
+
+
+def test_an_instance_that_was_there_takes_over_what_it_captures(shop: Shop) -> None:
+    """Of what the other one cannot follow; one that this window enters takes over as it is."""
+    columns = [{"name": name} for name, _ in ORDERS.columns]
+    stopped = {"name": "dbo_orders", "source_schema": "dbo", "source_name": "orders"}
+    window = {"published": [i.capture_instance for i in INSTANCES], "previous_lsn": LOW}
+    given = [
+        ({"qty": "quantity"}, False, None), ({"qty": "quantity"}, True, "dbo_orders_v2"),
+        ({"qty": "qty"}, False, "dbo_orders_v2"), ({"other": "o"}, False, "dbo_orders_v2"),
+        (None, False, "dbo_orders_v2"),
+    ]  # fmt: skip
+    _, *found = shop.values(
+        ("_plan_instances", window, False),
+        *(("_successor_of", {**stopped, "columns": columns}, {"lsn": HIGH, "renamed": renamed},
+           {"dbo_orders_v2": {"is_new": is_new, "problem": None}}) for renamed, is_new, _ in given),
+    )  # fmt: skip
+    assert found == [name for *_, name in given]
+
+
+def test_a_value_that_does_not_fit_is_of_its_column(shop: Shop) -> None:
+    """Which whoever goes on has to capture."""
+    instance = {
+        "name": "dbo_orders", "source_schema": "dbo", "source_name": "orders", "index_columns": [],
+        "before_image": "complete", "table": "dbo.orders",
+        "columns": [{"name": "Qty", "data_type": "int", "config": {"meta": {}}}],
+    }  # fmt: skip
+    window = {
+        "published": ["dbo_orders"], "previous_lsn": LOW, "to_lsn": HIGH, "log": "landed",
+        "touched_tables": [{"source_schema": "dbo", "source_name": "orders"}],
+    }  # fmt: skip
+    plan = {"columns": {"Qty": {"type": "int", "source_type": "nvarchar(20)"}}}
+    answer: dict[str, Answer] = {"from placed where place in": [{"lsn": HIGH, "name": "Qty"}]}
+    (found,) = shop.values(("_problem_of_values", instance, plan, window), answer=answer)
+    assert (found["number"], found["lsn"]) == (22978, HIGH)
+    assert found["renamed"] == {"qty": "qty"}
 
 
 def test_a_letter_case_is_no_column_of_its_own_across_instances(shop: Shop) -> None:
