@@ -4,6 +4,9 @@
 {% macro _problems(instance, typed) -%}
     {%- set plan = dbt_cdc._invocation_cache().get('plans', {}).get(instance.name | lower, {}) -%}
     {%- set types, outgrown = [], dbt_cdc._outgrown_columns(plan) -%}
+    {%- set keys = dbt_cdc._absent_keys(instance).keys() -%}
+    {%- set absent = 'place in (' ~ dbt_cdc._literals(keys) ~ ') and not array_contains('
+        ~ dbt_cdc._named_in_images() ~ ', place)' if keys -%}
     {%- for column in instance.columns -%}
         {%- do types.append(dbt_cdc._literal(column.name) ~ ', '
             ~ dbt_cdc._literal(column.data_type ~ dbt_cdc._spelling_of(column))) -%}
@@ -32,6 +35,10 @@ select
             when array_contains(missing, place)
                 then 'the before image of this update lacks a column that its after image has'
             {%- endif %}
+            {%- if absent %}
+            when {{ absent }}
+                then 'the record names no such column, which is of the key'
+            {%- endif %}
             else concat(
                 'the value ', coalesce(left(try_element_at(texts, place), 200), 'NULL'), ' of the ', side,
                 ' image does not fit ', try_element_at(map(
@@ -43,6 +50,10 @@ select
             when text is null and side = 'before'
                 {{- ' or array_contains(missing, place)' if instance.before_image == 'complete' }}
                 then {{ dbt_cdc._literal(dbt_cdc._advice(dbt_cdc._complete_images_advice(instance.settings))) }}
+            {%- if absent %}
+            when {{ absent }}
+                then {{ dbt_cdc._literal(dbt_cdc._advice(dbt_cdc._absent_key_advice(instance))) }}
+            {%- endif %}
             {%- if outgrown %}
             when place in ({{ dbt_cdc._literals(outgrown.keys()) }})
                 then {{ dbt_cdc._literal(', which the source has given another type'
@@ -54,6 +65,15 @@ select
 from first_of_each
 where number = 1
 {%- endmacro %}
+
+
+{% macro _absent_key_advice(instance) %}
+    {% do return(
+        'nothing of this scan is published; where the source has renamed it, name it in this record as the records '
+        ~ 'around it do (an UPDATE, sent by run_statement), or capture the table anew: '
+        ~ dbt_cdc._disable_command(dict(instance, capture_instance=instance.name)) ~ ', dbt run, enable_table; where '
+        ~ 'the images leave NULLs out, and nothing was renamed, give vars: {cdc_report_new_columns: false}') %}
+{% endmacro %}
 
 
 {#- Stops with the first bad record of a window, if there is one. -#}

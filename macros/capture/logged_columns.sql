@@ -23,9 +23,10 @@
 {% endmacro %}
 
 
-{#- In all images, and in the last DDL. -#}
+{#- In all images, also those that lack others, and in the last DDL. -#}
 {% macro _all_names(instance, log, has_images=true) %}
-    {% set names = dbt_cdc._logged_names([instance], log).get(instance.name, []) if has_images else [] %}
+    {% set names = dbt_cdc._logged_names([dict(instance, before_image='complete')], log).get(instance.name, [])
+        if has_images else [] %}
     {% set ddl = dbt_cdc._last_ddl(log, instance.source_schema, instance.source_name) %}
     {% do names.extend(ddl.columns | map(attribute='name')) if ddl and ddl.columns %}
     {% do return(names) %}

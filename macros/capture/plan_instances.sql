@@ -11,6 +11,7 @@
             {% do dbt_cdc._check_unedited(instance, known[name], name in window.published) %}
             {% do dbt_cdc._check_goes_on(instance, known) if known[name].end_lsn %}
             {% do dbt_cdc._take_registered(instance, known[name]) %}
+            {% do instance.update(needs_key=dbt_cdc._needs_key(instance, window)) %}
             {% do plans.update({name: dbt_cdc._plan_in_window(instance, window, changes)}) %}
             {% do dbt_cdc._check_capture_from(instance, plans[name], window) %}
             {% do dbt_cdc._check_has_its_log(instance, window)
@@ -34,6 +35,7 @@
         {% for instance in new %}
             {% do dbt_cdc._take_registered(
                 instance, dbt_cdc._new_registration(instance, window, log_start, plans)) %}
+            {% do instance.update(needs_key=dbt_cdc._needs_key(instance, window)) %}
             {% do plans.update({instance.name | lower: dbt_cdc._plan_in_window(instance, window, changes)}) %}
         {% endfor %}
     {% endif %}
@@ -95,6 +97,14 @@
     {% do return(dbt_cdc._fetch(
         'select max(lsn) as lsn from (' ~ known | join(' union all ') ~ ") where lsn < '" ~ log_start ~ "'"
     )[0].lsn if known else none) %}
+{% endmacro %}
+
+
+{#- Whether each record names the instance's key. What is older than an instance that begins with the log may be older
+    than the key; and logs that leave NULLs out say nothing by a name that is missing. -#}
+{% macro _needs_key(instance, window) %}
+    {% do return(dbt_cdc._switch_of_var('cdc_report_new_columns', true) and (instance.name | lower in window.published
+        or instance.capture_from != 'log_start' and window.previous_lsn != dbt_cdc._zero_lsn())) %}
 {% endmacro %}
 
 

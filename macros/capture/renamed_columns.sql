@@ -28,11 +28,19 @@
 {% endmacro %}
 
 
-{#- The names in the window's images from an LSN on, and which of the instance's they lack. -#}
+{#- The names in the window's images from an LSN on, and which of the instance's they lack. Where only such came as may
+    lack others (`of_key`), they tell that the key is missing; else a later image decides. -#}
 {% macro _logged_since(instance, window, lsn) %}
-    {% set names = dbt_cdc._logged_names([instance], dbt_cdc._records_of(
-        instance, window, "lsn between '" ~ lsn ~ "' and '" ~ window.to_lsn ~ "'")).get(instance.name) %}
-    {#- where only updates with partial images came, a later image decides -#}
+    {% set records = dbt_cdc._records_of(
+        instance, window, "lsn between '" ~ lsn ~ "' and '" ~ window.to_lsn ~ "'") %}
+    {% set names = dbt_cdc._logged_names([instance], records).get(instance.name) %}
+    {% if not names and instance.before_image == 'partial' and instance.index_columns %}
+        {% set names = dbt_cdc._logged_names(
+            [dict(instance, before_image='complete')], records).get(instance.name, []) %}
+        {% set missing = instance.index_columns | reject('in', names) | list if names else [] %}
+        {% do return({'names': names, 'missing': missing, 'of_key': true}) if missing %}
+        {% set names = none %}
+    {% endif %}
     {% do dbt_cdc._invocation_cache().setdefault('undecided', []).append(instance.table) if not names %}
     {% set logged = dbt_cdc._logged_columns(instance.columns) | map(attribute='name') | list %}
     {% do return({'names': names, 'missing': logged | reject('in', names) | list if names else []}) %}
@@ -64,7 +72,7 @@
     {#- one that is published already may be there for something else -#}
     {% for other in dbt_cdc._instances_of([dbt_cdc._source_of(instance)])
         if other.name != instance.name and not (other.get('registered') or {}).get('end_lsn')
-        and not dbt_cdc._unlogged(other, names or [])
+        and not dbt_cdc._unlogged(dbt_cdc._key_of(other) if since.of_key else other, names or [])
         and (other.name | lower not in window.published
             or other.columns | map(attribute='name') | select('in', new_names) | list) %}
         {% do others.append(other) %}
@@ -100,6 +108,13 @@
 {% endmacro %}
 
 
+{#- The instance with the columns of its key alone. -#}
+{% macro _key_of(instance) %}
+    {% do return(dict(
+        instance, columns=instance.columns | selectattr('name', 'in', instance.index_columns) | list)) %}
+{% endmacro %}
+
+
 {#- Whether all were before the window; one that begins with it goes on where another ends. -#}
 {% macro _are_published(instances, window) %}
     {% for instance in instances if instance.name | lower not in window.published
@@ -126,8 +141,8 @@
         {% do conditions.append(is_before) %}
     {% else %}
         {#- a transaction that is still open may have had it earlier -#}
-        {% do conditions.append(is_before ~ ' and not array_contains(json_object_keys(coalesce(after_image, '
-            ~ 'before_image)), ' ~ dbt_cdc._literal(new.column_name) ~ ')') %}
+        {% do conditions.append(is_before ~ ' and not array_contains(' ~ dbt_cdc._image_keys() ~ ', '
+            ~ dbt_cdc._literal(new.column_name) ~ ')') %}
     {% endif %}
     {% for condition in conditions %}
         {% set names = dbt_cdc._logged_names(
@@ -176,6 +191,6 @@
         ~ 'and log.lsn between committed.begin_lsn and committed.commit_lsn '
         ~ "where committed.commit_lsn > '" ~ window.previous_lsn ~ "' and committed.window_to_lsn = '" ~ window.to_lsn
         ~ "' and log.lsn >= '" ~ new.first_lsn ~ "' and " ~ dbt_cdc._is_of_table(new.source_schema, new.source_name)
-        ~ ' and array_contains(json_object_keys(log.after_image), ' ~ dbt_cdc._literal(new.column_name) ~ ')'
+        ~ ' and array_contains(' ~ dbt_cdc._image_keys() ~ ', ' ~ dbt_cdc._literal(new.column_name) ~ ')'
     )[0].lsn) %}
 {% endmacro %}

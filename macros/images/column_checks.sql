@@ -9,6 +9,7 @@
             {%- do (long if '\n' in misfit else tests).append(misfit) -%}
         {%- endfor -%}
     {%- endfor -%}
+    {%- do long.extend(dbt_cdc._absent_keys(instance).values()) -%}
     {{ dbt_cdc._flow(long + tests, ' or ', 8) }}
 {%- endmacro %}
 
@@ -25,7 +26,29 @@ case
     when {{ dbt_cdc._indent(misfit, 4) }} then {{ dbt_cdc._literal(column.name) }}
         {%- endfor %}
     {%- endfor %}
+    {%- for name, is_absent in dbt_cdc._absent_keys(instance).items() %}
+    when {{ dbt_cdc._indent(is_absent, 4) }} then {{ dbt_cdc._literal(name) }}
+    {%- endfor %}
 end
+{%- endmacro %}
+
+
+{#- By column of the key: whether it is NULL because neither image of the record names it, as where the source has
+    renamed it. A NULL that an image has may be one of a unique key. Of an instance that a scan has planned. -#}
+{% macro _absent_keys(instance) %}
+    {% set tests = {} %}
+    {% for name in instance.index_columns if instance.needs_key %}
+        {% do tests.update({name: 'value.' ~ dbt_cdc._column(name) ~ ' is null\n    and not array_contains('
+            ~ dbt_cdc._named_in_images() ~ ', ' ~ dbt_cdc._literal(name) ~ ')'}) %}
+    {% endfor %}
+    {% do return(tests) %}
+{% endmacro %}
+
+
+{#- The names in both images of a record. -#}
+{% macro _named_in_images() -%}
+    array_union(json_object_keys(coalesce(before_image, '{}')),
+        json_object_keys(coalesce(after_image, '{}')))
 {%- endmacro %}
 
 

@@ -72,12 +72,12 @@
             source_schema,
             source_name,
             explode(array_except(names, col3)),
-            {{ dbt_cdc._lacks_captured('names', 'col4', 'col5') }}
+            {{ dbt_cdc._lacks_captured('names', 'col4', 'col5', 'col6') }}
         from (
-            select distinct source_schema, source_name, operation, json_object_keys(after_image) as names
+            select distinct source_schema, source_name, operation, {{ dbt_cdc._image_keys() }} as names
             from {{ window.log }}
             where lsn >= '{{ window.floor_lsn }}' and lsn <= '{{ window.to_lsn }}'
-                and operation in ('INSERT', 'UPDATE')
+                and operation in ('INSERT', 'UPDATE', 'DELETE')
                 and source_schema || '.' || source_name in ({{ dbt_cdc._literals(tables) }})
         )
         inner join values
@@ -95,15 +95,23 @@
 {%- endmacro %}
 
 
-{#- What tells that an image lacks captured columns: their names, and the operations whose images are whole. -#}
-{% macro _names_of_whole(instance) -%}
-    array({{ dbt_cdc._literals(dbt_cdc._logged_columns(instance.columns) | map(attribute='name')) }}), array('INSERT'
-    {{- ", 'UPDATE'" if instance.before_image == 'complete' }})
+{#- The names in the image that a record leaves, of a delete in the one before it. -#}
+{% macro _image_keys() -%}
+    json_object_keys(coalesce(after_image, before_image))
 {%- endmacro %}
 
 
-{% macro _lacks_captured(names, captured, operations) -%}
-    array_contains({{ operations }}, operation) and size(array_except({{ captured }}, {{ names }})) > 0
+{#- What tells that an image lacks captured columns: their names, the operations whose images are whole, and the names
+    that the others have all the same, those of the key. -#}
+{% macro _names_of_whole(instance) -%}
+    array({{ dbt_cdc._literals(dbt_cdc._logged_columns(instance.columns) | map(attribute='name')) }}), array('INSERT'
+    {{- ", 'UPDATE', 'DELETE'" if instance.before_image == 'complete' }}), {# -#}
+    array({{ dbt_cdc._literals(instance.index_columns) }})
+{%- endmacro %}
+
+
+{% macro _lacks_captured(names, captured, operations, key) -%}
+    size(array_except(if(array_contains({{ operations }}, operation), {{ captured }}, {{ key }}), {{ names }})) > 0
 {%- endmacro %}
 
 
@@ -126,9 +134,10 @@
     from {{ window.log }}
     inner join values
         {{ columns | join(',\n        ') }}
-        on col1 = source_schema and col2 = source_name and array_contains(json_object_keys(after_image), col3)
-        and (not col4 or {{ dbt_cdc._lacks_captured('json_object_keys(after_image)', 'col5', 'col6') }})
-    where lsn >= '{{ window.floor_lsn }}' and lsn <= '{{ window.to_lsn }}' and operation in ('INSERT', 'UPDATE')
+        on col1 = source_schema and col2 = source_name and array_contains({{ dbt_cdc._image_keys() }}, col3)
+        and (not col4 or {{ dbt_cdc._lacks_captured(dbt_cdc._image_keys(), 'col5', 'col6', 'col7') }})
+    where lsn >= '{{ window.floor_lsn }}' and lsn <= '{{ window.to_lsn }}'
+        and operation in ('INSERT', 'UPDATE', 'DELETE')
     group by source_schema, source_name, col3, col4
     order by source_schema, source_name, col3
 {%- endmacro %}

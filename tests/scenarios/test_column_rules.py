@@ -286,6 +286,69 @@ def test_a_column_that_is_renamed(make_project: Callable[..., Project]) -> None:
     ]  # fmt: skip
 
 
+KEYED_BY_ID = CaptureInstance(
+    "dbo", "docs", "dbo_docs", (("id", "int"), ("name", "string"), ("body", "string")), ("id",)
+)
+KEYED_ANEW = replace(
+    KEYED_BY_ID, capture_instance="docs_v2",
+    columns=(("doc_id", "int"), ("name", "string"), ("body", "string")), index_columns=("doc_id",),
+)  # fmt: skip
+
+
+@pytest.mark.more
+@pytest.mark.parametrize("before_image", ["complete", "partial"])
+def test_a_key_that_is_renamed_before_an_insert(
+    make_project: Callable[..., Project], before_image: str
+) -> None:
+    """Deletes tell it, and updates that may lack other columns: no row has a NULL for a key."""
+    old, new = (replace(i, before_image=before_image) for i in (KEYED_BY_ID, KEYED_ANEW))
+    target = Capture(make_project, [old], vars={"cdc_report_new_columns": True})
+    for number in (1, 2):
+        target.land(change(number, None, {"id": number, "name": "a", "body": "b"}))
+    target.run()
+    if before_image == "complete":
+        target.land(change(3, {"doc_id": 1, "name": "a", "body": "b"}, None))
+        wanted = [(1, 1, "a")]
+    else:
+        record, commit = change(3, None, {"doc_id": 1, "name": "c"})
+        target.land([replace(record, operation="UPDATE"), commit])
+        target.land(change(4, {"doc_id": 1}, None))
+        wanted = [(3, 1, None), (4, 1, "c"), (1, 1, None)]
+    message = target.project.dbt("run").messages["scan_transactions"].message
+    assert "captures columns that no image of table dbo.docs has: id; the images have " in message
+    target.project.write("models/instances.yml", instance_yaml([old, new]))
+    target.project.write("models/docs_v2_ct.sql", "{{ dbt_cdc.change_table() }}")
+    assert "dbo_docs ends before that commit, and docs_v2 goes on" in target.run().output
+    found = target.sql(
+        "select `__$operation`, doc_id, name from {schema}.docs_v2_ct"
+        " order by `__$start_lsn`, `__$operation`"
+    )
+    assert [tuple(row) for row in found] == wanted
+    ids = target.sql("select id from {schema}.dbo_docs_ct order by id")
+    assert [row.id for row in ids] == [1, 2]
+
+
+@pytest.mark.more
+def test_a_record_that_does_not_name_the_key(make_project: Callable[..., Project]) -> None:
+    """It stops its instance, renamed back or not; a NULL that it has is one of a unique key."""
+    target = Capture(make_project, [KEYED_BY_ID], vars={"cdc_report_new_columns": True})
+    target.land(change(1, None, {"id": 1, "name": "a", "body": "b"}))
+    target.land(change(2, None, {"name": "older", "body": "than the key"}))
+    target.run()
+    lost = change(3, {"doc_id": 1, "name": "a", "body": "b"}, None)
+    target.land([*lost, *change(4, None, {"id": None, "name": "b", "body": "b"})])
+    message = target.project.dbt("run").messages["dbo_docs_ct"].message
+    place = f"CDC 22859: bad log record of table dbo.docs, column id, lsn {lost[0].lsn}: the record"
+    assert f"{place} names no such column, which is of the key: nothing of this scan" in message
+    assert "the images leave NULLs out, and nothing was renamed, give vars: {cdc_rep" in message
+    target.amend(lost[0].lsn, before_image=json.dumps({"id": 1, "name": "a", "body": "b"}))
+    target.run()
+    found = target.sql("select `__$operation`, id, name from {schema}.dbo_docs_ct")
+    assert sorted(map(tuple, found), key=str) == [
+        (1, 1, "a"), (2, 1, "a"), (2, None, "b"), (2, None, "older"),
+    ]  # fmt: skip
+
+
 @pytest.mark.more
 def test_a_rename_to_a_name_that_was_seen_before(make_project: Callable[..., Project]) -> None:
     """Where it is known it stops the run, too; a drop beside a known column never does, also where
