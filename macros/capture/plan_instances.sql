@@ -39,6 +39,7 @@
             {% do plans.update({instance.name | lower: dbt_cdc._plan_in_window(instance, window, changes)}) %}
         {% endfor %}
     {% endif %}
+    {% do dbt_cdc._check_records_before(plans, window) if enters_new or not new %}
     {#- when all are known, as threads ask at once -#}
     {% do dbt_cdc._invocation_cache().update(plans=plans) %}
     {% do return({'known': known, 'new': new, 'plans': plans}) %}

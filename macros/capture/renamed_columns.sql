@@ -84,6 +84,12 @@
     {% elif missing and others and instance.name | lower in window.published
         and not (earlier.get('had_name') and dbt_cdc._are_published(others, window)) %}
         {% set end_lsn = dbt_cdc._first_commit_with(new, window) %}
+        {% set found = dbt_cdc._records_before(instance, window, end_lsn, window.floor_lsn, lsn, missing) if end_lsn %}
+        {% do dbt_cdc.raise_cdc_error(
+            22930, "capture instance '" ~ instance.name ~ "' captures columns that table " ~ instance.table
+            ~ ' has by another name from ' ~ lsn ~ ' on: ' ~ missing | join(', ') ~ '; behind ' ~ found.text,
+            found.advice
+        ) if found %}
         {% if end_lsn %}
             {% do dbt_cdc._begin_at(others, end_lsn, window) %}
             {% do dbt_cdc._update_metadata('change_tables', instance, {'end_lsn': dbt_cdc._literal(end_lsn)}) %}

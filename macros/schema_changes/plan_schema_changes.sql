@@ -4,7 +4,7 @@
 {#- {columns: {name: {type, source_type, declared_type}}, history: [...], emptied_lsn, emptied_place, emptied_by,
     is_dropped, problem, is_new, sees_log_start}, the columns as they are after the changes. The commit at `emptied_lsn`
     has emptied the table, without a record of each row, by its record at `emptied_place`; `is_dropped` is none where
-    nothing tells. A change that the change table cannot follow ends the plan; `problem` is {lsn, number, text}.
+    nothing tells. A change that the change table cannot follow ends the plan; `problem` is {lsn, place, number, text}.
     `registered` is what the metadata tables hold of the instance; until it is published it is new, and what a run that
     died has seen does not count. -#}
 {% macro _plan_schema_changes(instance, registered, changes, is_published=true) %}
@@ -25,7 +25,7 @@
         {% set effect = dbt_cdc._effect_of_change(instance, plan, change, changes, was_dropped) %}
         {% do plan.history.append(dict(change, is_update=effect.is_update)) %}
         {% if effect.problem %}
-            {% do plan.update(problem=dict(effect.problem, lsn=change.commit_lsn)) %}
+            {% do plan.update(problem=dict(effect.problem, lsn=change.commit_lsn, place=change.lsn)) %}
         {% elif change.operation == 'TRUNCATE' %}
             {% do plan.update(
                 emptied_lsn=change.commit_lsn, emptied_place=change.lsn, emptied_by='truncated') %}
@@ -184,7 +184,7 @@
     {% do dbt_cdc.raise_cdc_error(
         problem.number, "capture instance '" ~ instance.name ~ "' cannot follow table "
         ~ instance.table ~ ' from the commit at ' ~ problem.lsn ~ ' on: ' ~ problem.text,
-        dbt_cdc._second_instance_advice(
+        problem.advice or dbt_cdc._second_instance_advice(
             dict(instance, source_name=problem.new_name or instance.source_name), problem.renamed)
     ) %}
 {% endmacro %}

@@ -853,6 +853,92 @@ def test_what_ends_at_a_truncate_stays_readable(make_project: Callable[..., Proj
 
 
 @pytest.mark.more
+def test_a_rename_behind_rows_of_its_transaction(make_project: Callable[..., Project]) -> None:
+    """The second instance has them by the new name; until they bear it, nobody takes over."""
+    old = CaptureInstance("dbo", "items", "dbo_items", (("id", "int"), ("qty", "int")), KEY)
+    new = replace(old, capture_instance="items_2", columns=(("id", "int"), ("quantity", "int")))
+    target, log = Capture(make_project, [old, NOTES]), Log()
+    log.commit(("INSERT", "items", {"id": 1, "qty": 5}))
+    log.land(target)
+    target.run()
+    border = log.commit(
+        ("UPDATE", "items", ({"id": 1, "qty": 5}, {"id": 1, "qty": 7})),
+        ("INSERT", "items", {"id": 2, "qty": 3}),
+        ("DDL", "items", ("alter table items rename column qty to quantity",
+                          {"id": "int", "quantity": "int"})),
+        ("DELETE", "items", {"id": 2, "quantity": 3}),
+    )  # fmt: skip
+    log.commit(("INSERT", "notes", {"id": 1, "text": "one"}))
+    log.land(target)
+    assert "enable_table.py" in target.project.dbt("run").messages["dbo_items_ct"].message
+    put_models(target, [new])
+    result = target.project.dbt("run")
+    early = [r for r in log.records if r.lsn < border and "qty" in (r.after_image or "")][1:]
+    said = f", behind 2 records of its transaction that have the old name (lsn {early[0].lsn} to"
+    for name in ("dbo_items", "items_2"):
+        message = result.messages[f"{name}_ct"].message
+        assert f"CDC 4928: capture instance '{name}' cannot follow table dbo.items" in message
+        assert f"was renamed to 'quantity'{said} {early[1].lsn}): give them the new" in message
+    assert len(target.changes(NOTES)) == 1
+    asked = "select count(*) from {schema}.items_2_ct"
+    assert (
+        not target.sql("show tables in {schema} like 'items_2_ct'") or not target.sql(asked)[0][0]
+    )
+
+    for record in early:
+        images = {
+            side: image.replace("qty", "quantity")
+            for side in ("before_image", "after_image")
+            if (image := getattr(record, side))
+        }
+        target.amend(record.lsn, **images)
+        log.records[log.records.index(record)] = replace(record, **images)
+    target.run()
+    last = int_to_lsn(lsn_to_int(border) - 1)
+    check(target, log, old, end=last)
+    check(target, log, new, start=last)
+
+
+@pytest.mark.more
+def test_a_rename_without_ddl_behind_rows_of_its_transaction(
+    make_project: Callable[..., Project],
+) -> None:
+    """Also where the table is captured anew: without that transaction, and no key is NULL."""
+    old = CaptureInstance("dbo", "items", "dbo_items", (("id", "int"), ("qty", "int")), KEY)
+    new = replace(old, capture_instance="items_2", columns=(("no", "int"), ("qty", "int")),
+                  index_columns=("no",))  # fmt: skip
+    settings = {"cdc_report_new_columns": True}
+    target, log = Capture(make_project, [old, NOTES], vars=settings), Log()
+    log.commit(("INSERT", "items", {"id": 1, "qty": 5}), ("INSERT", "items", {"id": 2, "qty": 5}))
+    log.land(target)
+    target.run()
+    log.commit(("DELETE", "items", {"id": 1, "qty": 5}), ("DELETE", "items", {"no": 2, "qty": 5}))
+    log.land(target)
+    put_models(target, [new])
+    message = target.project.dbt("run").messages["scan_transactions"].message
+    assert "CDC 22930: capture instance 'dbo_items' captures columns that table dbo.item" in message
+    place = log.records[-3].lsn
+    assert (
+        f" on: id; behind 1 records of its transaction that have the old name (lsn {place} to "
+        in (message)
+    )
+    for name in ("dbo_items", "items_2"):
+        result = operation(target, "disable_table", source_schema="dbo", source_name="items",
+                           capture_instance=name, dry_run=False)  # fmt: skip
+        assert result.success, result.output
+    target.project.write("models/instances.yml", instance_yaml([NOTES]))
+    for path in ("dbo_items_ct.sql", "items_2_ct.sql", "items_2_ct.yml"):
+        (target.project.folder / "models" / path).unlink()
+    target.run()
+    last = log.end
+    put_models(target, [new])
+    log.commit(("INSERT", "items", {"no": 3, "qty": 1}))
+    log.land(target)
+    target.run()
+    check(target, log, new, start=last)
+
+
+@pytest.mark.more
 def test_a_table_that_is_made_again_starts_anew(make_project: Callable[..., Project]) -> None:
     """As a truncated one; what was captured can be read until then. A replica starts over."""
     replica = (
