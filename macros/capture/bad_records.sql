@@ -98,7 +98,9 @@ select raise_error(problem) from (
                 ~ (' of scale ' ~ encoding.scale if encoding.scale is not none and encoding.name == 'decimal')) %}
         {% endfor %}
         {% do return(', encoded as ' ~ names | join(' or ') ~ ' (meta.source_type, or types of the adapter)'
-            ~ (infinity or '')) %}
+            ~ (infinity or '')
+            ~ (', in base64 (decimal.format=BASE64 of the converter), not as a number'
+                if column.encodings | selectattr('name', 'equalto', 'decimal') | list else '')) %}
     {% elif family in ['string', 'text'] %}
         {% do return(', which takes a number like 1.50 or 1e5, also a nested one, as JSON strings only, '
             ~ 'and no half of a surrogate pair') %}

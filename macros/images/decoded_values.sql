@@ -58,6 +58,7 @@ if({{ number }} % 4 = 0 and {{ rounds }} between -3 and 14,
         {% if encoding.scale is none %}
             {% do tests.append(
                 'get_json_object(' ~ read ~ ", '$.scale') > " ~ dbt_cdc._type_size(data_type, 1)) %}
+            {% do tests.append(read ~ " rlike '\"value\"\\\\s*:\\\\s*\\\\d'") %}
         {% endif %}
         {% do return(tests) %}
     {% endif %}
@@ -141,9 +142,10 @@ try_cast(if({{ dbt_cdc._is_infinite(decoded) }}, null, {{ decoded }}) as {{ data
     {% for encoding in column.encodings %}
         {% set type = dbt_cdc._decoded_type(column, encoding) %}
         {% set tests = dbt_cdc._undecodable(encoding, read, type) %}
-        {% if encoding.name == 'text' %}
-            {#- The parser writes a number that is not in quotes anew. -#}
-            {% do tests.append('isnotnull(' ~ read ~ ') and text rlike '
+        {% if encoding.name == 'text' or encoding.scale is not none and encoding.name == 'decimal' %}
+            {#- The parser writes a number that is not in quotes anew; one of digits alone looks like base64. -#}
+            {% do tests.append(('isnotnull(' ~ read ~ ')' if encoding.name == 'text'
+                else read ~ " rlike '^\\\\d+$'") ~ ' and text rlike '
                 ~ dbt_cdc._literal(dbt_cdc._key_pattern(column) ~ '[^"\\s]')) %}
         {% endif %}
         {% if encoding.name in [none, 'text'] and family in ['decimal', 'integer'] %}

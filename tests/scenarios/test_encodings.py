@@ -33,6 +33,9 @@ BYTES = [
     '"12.50"',
     '"A A="',
     "12",
+    "1234",
+    '"1234"',
+    "123456789012",
     f'"{"A" * 28}"',
     '"x"',
 ]
@@ -42,6 +45,7 @@ SCALED = [
     for n in NUMBERS[:8]
     for scale in (0, 3, 18)
 ]
+NUMBERED = '{"scale":0,"value":1234}'
 TIMES = [
     "0", "-1", "1", "999", '"2008-08-07T14:11:06Z"', '"2008-08-07T14:11:06.5"', "1.5", "1.50",
     "true", '"2008-08-07T14:11:06.1234567+02:00"', '"now"', '"infinity"', '"x5"',
@@ -91,7 +95,7 @@ CASES = {
     ),
     "decimal(38,0)": (("decimal(38,0)", "bigint", "int", "decimal(20,4)"), DECIMALS + TOO_LONG),
     "decimal(38,18)": (("decimal(38,18)", "decimal(10,2)"), DECIMALS + TOO_LONG),
-    "decimal": (("decimal(38,18)", "decimal(20,3)", "bigint"), SCALED + BYTES),
+    "decimal": (("decimal(38,18)", "decimal(20,3)", "bigint"), [*SCALED, NUMBERED, *BYTES]),
     "date": (("date", "timestamp", "string"), DATES),
     "timestamp(0)": (("timestamp",), MILLIS),
     "timestamp(3)": (("timestamp", "string"), MILLIS),
