@@ -2,10 +2,8 @@
     tracked. A value at run time. -#}
 {% macro change_tracking_min_valid_version(table) %}
     {% do return(dbt_cdc._while_parsing(0)) if not execute %}
-    {% set suffix = dbt_cdc._suffix_of(table) %}
-    {% for key, version in dbt_cdc._tracking_state_to_read().min_valid_versions.items()
-        if dbt_cdc._suffix_of(key) == suffix %}
-        {% do return(version | int) %}
-    {% endfor %}
-    {% do return(none) %}
+    {% set versions = dbt_cdc._tracking_state_to_read().min_valid_versions %}
+    {% set tracked = dbt_cdc._table_called(table, dbt_cdc._tracked_tables().values()) %}
+    {% set version = versions.get(tracked.key if tracked else table | string | lower | trim) %}
+    {% do return(version | int if version is not none else none) %}
 {% endmacro %}

@@ -2,7 +2,7 @@
     `last_sync_version`, up to the last published version; NULL gives all that are kept. A version
     that is too old, or that was never published, is an error unless `allow_stale`. -#}
 {% macro changetable_changes(table, last_sync_version, allow_stale=false) -%}
-    {%- do return(dbt_cdc._given_rows('change_tracking_' ~ dbt_cdc._suffix_of(table)))
+    {%- do return(dbt_cdc._given_rows(dbt_cdc._side_table_of(table)))
         if execute and dbt_cdc._is_unit_test() -%}
     {%- if execute -%}
     {%- set tracked = dbt_cdc._find_tracked_table(table) -%}

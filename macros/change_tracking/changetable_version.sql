@@ -1,7 +1,7 @@
 {#- CHANGETABLE(VERSION ...), to be used after `from`: of one key, the version and context of its
     last change; a key that has not changed has NULL, one that was deleted last gives no row. -#}
 {% macro changetable_version(table, primary_key_values) -%}
-    {%- do return(dbt_cdc._given_rows('change_tracking_' ~ dbt_cdc._suffix_of(table)))
+    {%- do return(dbt_cdc._given_rows(dbt_cdc._side_table_of(table)))
         if execute and dbt_cdc._is_unit_test() -%}
     {%- if execute -%}
     {%- set tracked = dbt_cdc._find_tracked_table(table) -%}

@@ -60,6 +60,6 @@
 {#- Tells dbt while it parses that a model reads a side table; see _depend_on_instances. -#}
 {% macro _depend_on_tracked_table(table) %}
     {% do ref('dbt_cdc', 'lsn_time_mapping') %}
-    {% set name = 'change_tracking_' ~ dbt_cdc._suffix_of(table) %}
+    {% set name = dbt_cdc._side_table_of(table) %}
     {% do dbt_cdc._ref_of_project(name) if name in dbt_cdc._listed_models() %}
 {% endmacro %}

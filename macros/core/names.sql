@@ -15,10 +15,43 @@
 {% endmacro %}
 
 
-{#- The suffix of a side table's name, by the table's name (schema.table) or the side table's. -#}
-{% macro _suffix_of(table) %}
-    {% set suffix = dbt_cdc._plain_name((table if table is not none else '') | string | trim) %}
-    {% do return(suffix[16:] if suffix.startswith('change_tracking_') else suffix) %}
+{#- The names that the side table of a table (schema.table) may have: the one that it gets, and the one that earlier
+    versions gave, without a hash. -#}
+{% macro _side_table_names(table) %}
+    {% do return([
+        'change_tracking_' ~ dbt_cdc._object_name(table | replace('.', '_')),
+        'change_tracking_' ~ dbt_cdc._plain_name(table),
+    ]) %}
+{% endmacro %}
+
+
+{#- The one of these tables (schema.table) that `given` means: the one that is called so, else the only one that is
+    in another letter case; none if there is none. -#}
+{% macro _meant_table(given, tables) %}
+    {% set others = [] %}
+    {% for table in tables | unique(case_sensitive=true) if table | lower == given | lower %}
+        {% do return(given) if table == given %}
+        {% do others.append(table) %}
+    {% endfor %}
+    {% do return(others[0] if others | length == 1 else none) %}
+{% endmacro %}
+
+
+{#- The tracked table that `given` means, schema.table or the side table's name, whose beginning may be left out. -#}
+{% macro _table_called(given, tables) %}
+    {% set name = (given if given is not none else '') | string | trim %}
+    {% set meant, suffix = dbt_cdc._meant_table(name, tables | map(attribute='table')), dbt_cdc._suffix_of(name) %}
+    {% for table in tables if table.table == meant
+        or '.' not in name and suffix in [table.key | replace('.', '_'), table.name[16:]] %}
+        {% do return(table) %}
+    {% endfor %}
+    {% do return(none) %}
+{% endmacro %}
+
+
+{% macro _suffix_of(name) %}
+    {% set name = name | string | trim | lower %}
+    {% do return(name[16:] if name.startswith('change_tracking_') else name) %}
 {% endmacro %}
 
 

@@ -29,6 +29,13 @@
 {% endmacro %}
 
 
+{#- The side table of a table, by its own name or the table's; what is listed goes before what is not. -#}
+{% macro _side_table_of(table) %}
+    {% set names = dbt_cdc._side_table_names(dbt_cdc._suffix_of(table if table is not none else '')) %}
+    {% do return((names | select('in', dbt_cdc._listed_models()) | list or names)[0]) %}
+{% endmacro %}
+
+
 {#- A change table or tracked table beside its list, and a name without its model, is an error. -#}
 {% macro _check_listed(variable, listed, names, kind) %}
     {% for name, model_name in names.items() if name not in listed %}

@@ -8,8 +8,10 @@
     {% set columns = (node.columns.values() if node.columns is mapping else node.columns) | list %}
     {% set primary_key = [meta.primary_key] if meta.primary_key is string else meta.primary_key %}
     {% set table = meta.source_schema ~ '.' ~ meta.source_name %}
+    {% set names = dbt_cdc._side_table_names(table) %}
+    {% set name = node.alias | default(node.name) %}
     {% set tracked = {
-        'name': 'change_tracking_' ~ dbt_cdc._plain_name(table),
+        'name': name if name in names else names[0],
         'model': node.name,
         'source_schema': meta.source_schema,
         'source_name': meta.source_name,
@@ -52,7 +54,9 @@
             {% do tracked.update(relation=dbt_cdc._model_relation(node)) %}
             {% if tracked.name in found %}
                 {% do dbt_cdc.raise_cdc_error(
-                    4996, 'change tracking of table ' ~ tracked.table ~ ' is enabled twice, by models '
+                    4996, 'change tracking of table ' ~ tracked.table ~ (' is enabled twice'
+                        if found[tracked.name].key == tracked.key
+                        else ' has the side table of table ' ~ found[tracked.name].table) ~ ', by models '
                     ~ found[tracked.name].model ~ ' and ' ~ tracked.model, 'remove one of them'
                 ) %}
             {% endif %}
@@ -69,10 +73,8 @@
 
 {#- A tracked table by its own name (schema.table) or its side table's, or error 22105. -#}
 {% macro _find_tracked_table(table) %}
-    {% set suffix = dbt_cdc._suffix_of(table) %}
-    {% for tracked in dbt_cdc._tracked_tables().values() if dbt_cdc._suffix_of(tracked.key) == suffix %}
-        {% do return(tracked) %}
-    {% endfor %}
+    {% set tracked = dbt_cdc._table_called(table, dbt_cdc._tracked_tables().values()) %}
+    {% do return(tracked) if tracked %}
     {% do dbt_cdc.raise_cdc_error(
         22105, "change tracking is not enabled on table '" ~ (table if table is not none else 'null') ~ "'",
         'it is on '

@@ -6,9 +6,10 @@
         {% set dry_run = dbt_cdc._as_boolean('dry_run', dry_run) %}
         {% do dbt_cdc._ensure_state_tables('tracking') %}
         {% set table = source_schema ~ '.' ~ source_name %}
-        {% set name = 'change_tracking_' ~ dbt_cdc._plain_name(table) %}
         {% set tables = dbt_cdc._read_tracking(dbt_cdc._zero_lsn()).tables %}
-        {% set known = tables.get(name) %}
+        {% set known = dbt_cdc._table_called(table, tables.values()) %}
+        {% set tracked = known or dbt_cdc._table_called(table, dbt_cdc._tracked_tables().values()) %}
+        {% set name = tracked.name if tracked else dbt_cdc._side_table_names(table)[0] %}
         {% set state = dbt_cdc._tracking_state() %}
         {% set is_half_gone = not known and table | lower in state.min_valid_versions %}
         {% if is_half_gone %}

@@ -8,11 +8,18 @@
         {% set track_columns_updated = dbt_cdc._as_boolean('track_columns_updated', track_columns_updated) %}
         {% do dbt_cdc._check_source_given(source_schema, source_name) %}
         {% set table = source_schema ~ '.' ~ source_name %}
-        {% set name = 'change_tracking_' ~ dbt_cdc._plain_name(table) %}
-        {% if name in dbt_cdc._tracked_tables() %}
+        {% set name = dbt_cdc._side_table_names(table)[0] %}
+        {% set tracked = dbt_cdc._table_called(table, dbt_cdc._tracked_tables().values()) %}
+        {% if tracked %}
             {% do dbt_cdc.raise_cdc_error(
-                4996, 'change tracking is already enabled for table ' ~ table,
+                4996, 'change tracking is already enabled for table ' ~ tracked.table,
                 'edit its model, or disable_change_tracking first'
+            ) %}
+        {% elif name in dbt_cdc._tracked_tables() %}
+            {% do dbt_cdc.raise_cdc_error(
+                4996, 'the side table of table ' ~ table ~ ' would be ' ~ name ~ ', which is that of table '
+                ~ dbt_cdc._tracked_tables()[name].table,
+                'track one of the two; disable_change_tracking of the other comes first'
             ) %}
         {% endif %}
         {% set key = dbt_cdc._split_columns(primary_key, 'primary_key') or [] %}

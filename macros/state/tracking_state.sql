@@ -89,10 +89,11 @@
 {% macro _tracking_of(rows) %}
     {% set table = dbt_cdc._state_relation('change_tracking_tables') %}
     {% set declared = dbt_cdc._tracked_tables() %}
+    {% set names = dict(zip(declared.values() | map(attribute='table'), declared)) %}
     {% set read = {'tables': {}, 'version': rows[0].version | int} %}
     {% for row in rows if row.source_name is not none %}
         {% set source_table = row.source_schema ~ '.' ~ row.source_name %}
-        {% set name = 'change_tracking_' ~ dbt_cdc._plain_name(source_table) %}
+        {% set name = names.get(source_table) or dbt_cdc._name_left(source_table) %}
         {% do read.tables.update({name: dict(
             row, name=name, table=source_table, key=source_table | lower,
             primary_key=fromjson(row.key_json), columns=fromjson(row.columns_json),
@@ -101,6 +102,17 @@
         )}) %}
     {% endfor %}
     {% do return(read) %}
+{% endmacro %}
+
+
+{#- The name of the side table of a table that has no model. -#}
+{% macro _name_left(source_table) %}
+    {% set names = dbt_cdc._side_table_names(source_table) %}
+    {% for name in names if load_cached_relation(dbt_cdc._state_relation('change_tracking_tables').incorporate(
+        path={'identifier': name})) is not none %}
+        {% do return(name) %}
+    {% endfor %}
+    {% do return(names[0]) %}
 {% endmacro %}
 
 

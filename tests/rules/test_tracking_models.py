@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from database import Answer, Rows
+from reference.log import int_to_lsn
 from shop import INSTANCES, LOW, Shop, columns_of, described, registered
 from shop import tracked as entered
 
@@ -295,3 +296,53 @@ def test_create_functions_follows_an_older_version(shop: Shop) -> None:
     name = INSTANCES[0].capture_instance
     assert f"fn_cdc_get_all_changes_{name}" not in made
     assert f"fn_cdc_get_all_changes_{INSTANCES[1].capture_instance}" in made, result.output
+
+
+HASHED = "change_tracking_dbo____1daad975"
+OTHERS = [
+    # a tracked table, its model, one that is not tracked
+    ("订单", HASHED, "产品"),
+    ("订单", "change_tracking_dbo___", "产品"),
+    ("order details", "change_tracking_dbo_order_details", "order_details"),
+]
+
+
+@pytest.mark.parametrize(("table", "name", "other"), OTHERS)
+def test_tables_that_differ_in_replaced_characters(
+    shop: Shop, table: str, name: str, other: str
+) -> None:
+    """One is not taken for the other; side tables that earlier versions named keep their names."""
+    known: dict[str, Answer] = {
+        r"^select\s+tables\.\*.* from \S*syscommittab": [
+            *entered(),
+            *entered(source_name=table, begin_lsn=int_to_lsn(0x200)),
+        ]
+    }
+    shown = {"current_version": 9, "scanned_lsn": LOW}
+    shown["min_valid_versions"] = json.dumps({f"dbo.{table}": 7})
+    versions: dict[str, Answer] = {r"from \S*change_tracking_versions$": [shown]}
+    models = files({"x": ("", {"source_name": table}, {})})
+    source = {"source_schema": "dbo", "source_name": other}
+    suffix = name[16:]
+    with shop.with_models(
+        {k.replace("dbo_x", suffix): v.replace("dbo_x", suffix) for k, v in models.items()}
+    ):
+        called = (f"dbo.{table}", f"DBO_{table}", name, suffix)
+        ids = shop.values(*(("change_tracking_column_id", given, "name") for given in called))
+        assert ids == [2] * len(called)
+        asked = [("change_tracking_column_id", f"dbo.{other}", "name")]
+        assert "CDC 22105" in shop.refusal("ask", calls=asked)
+        asked = [("change_tracking_min_valid_version", f"dbo.{of}") for of in (table, other)]
+        assert shop.values(*asked, answer=versions) == [7, None]
+        refused = shop.operation("disable_change_tracking", known, **source)
+        assert f"CDC 4998: change tracking is not enabled on table dbo.{other}" in refused.output
+        arguments = {**source, "source_name": table, "dry_run": True}
+        would = shop.operation("disable_change_tracking", known, **arguments).output
+        assert f"would run: drop table if exists {shop.project.schema}.{name}\n" in would
+        enabled = shop.operation("enable_change_tracking", **source, primary_key="id")
+    if other.isascii():
+        assert f"would be {name}, which is that of table dbo.{table}: track one" in enabled.output
+    else:
+        assert re.search(
+            r"- name: change_tracking_dbo____(?!1daad975)\w{8}$", enabled.printed, re.M
+        )
