@@ -31,10 +31,12 @@
 
 
 {% macro _registered_of_table(known, source_schema, source_name, capture_instance) %}
-    {% set names, found = [], [] %}
-    {% for registered in known.values()
-        if registered.source_schema | lower == source_schema | lower
-        and registered.source_name | lower == source_name | lower %}
+    {% set names, found, tables = [], [], {} %}
+    {% for registered in known.values() %}
+        {% do tables.update({registered.capture_instance: registered.source_schema ~ '.' ~ registered.source_name}) %}
+    {% endfor %}
+    {% set table = dbt_cdc._meant_table(source_schema ~ '.' ~ source_name, tables.values()) %}
+    {% for registered in known.values() if tables[registered.capture_instance] == table %}
         {% set name = registered.capture_instance %}
         {% do names.append(name) %}
         {% do found.append(registered) if capture_instance | lower in ['all', name | lower] %}

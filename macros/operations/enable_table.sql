@@ -113,12 +113,12 @@
     {% endfor %}
     {% for other, other_table in present.items() if dbt_cdc._object_name(other) == dbt_cdc._object_name(name) %}
         {#- as a command leaves it that died before the last step of scripts/enable_table.py -#}
-        {% set is_begun = other not in registered and other_table | lower == table | lower %}
+        {% set is_begun = other not in registered and other_table == table %}
         {% do dbt_cdc._raise_taken(name, other, other_table, dbt_cdc._advice_of_begun(other)) if is_begun
             else dbt_cdc._raise_taken(name, other, other_table) %}
     {% endfor %}
     {% set others = [] %}
-    {% for other, other_table in present.items() if other_table | lower == table | lower %}
+    {% for other, other_table in present.items() if other_table == table %}
         {% do others.append(other) %}
     {% endfor %}
     {% if others | length >= 2 %}

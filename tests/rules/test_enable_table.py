@@ -28,8 +28,6 @@ REFUSALS: list[tuple[str, dict[str, Any]]] = [
      {"capture_instance": "dbo.notes"}),
     ("CDC 22962: table dbo.orders has two capture instances already: dbo_orders",
      {"source_name": "orders", "capture_instance": "third"}),
-    ("CDC 22962: table DBO.Orders has two capture instances already",
-     {"source_schema": "DBO", "source_name": "Orders", "capture_instance": "third"}),
     ("CDC 22931: the log has no record of table dbo.none", {"source_name": "none"}),
     ("CDC 22963: source_name is NULL or empty", {"source_name": ""}),
     ("CDC 22963: source_schema is NULL or empty", {"source_schema": None}),
@@ -487,6 +485,27 @@ def test_who_reads_an_instance_that_goes(shop: Shop) -> None:
     said = shop.operation("disable_table", {r"from \S*consumer_bookmarks": [row]}, **arguments)
     assert said.success and "consumed by orders: move each to another instance" in said.output
     assert "consumed by" not in shop.operation("disable_table", **arguments).output
+
+
+def test_tables_that_differ_in_letter_case(shop: Shop) -> None:
+    """Each has its own instances; without the exact name the only one is meant."""
+    upper = replace(ORDERS, source_name="Orders", capture_instance="upper")
+    answer: dict[str, Answer] = {
+        r"from \S*change_tables": [registered(i) for i in (ORDERS, ORDERS_V2, upper)]
+    }
+    arguments = {"source_schema": "dbo", "capture_instance": "all", "dry_run": True}
+    for given, found in {
+        "orders": ["dbo_orders", "dbo_orders_v2"],
+        "Orders": ["upper"],
+        "ORDERS": [],
+    }.items():
+        said = shop.operation("disable_table", answer, source_name=given, **arguments).output
+        assert re.findall("would remove capture instance '(.*?)'", said) == found
+        assert ("CDC 22985: table dbo.ORDERS is not captured" in said) == (not found)
+    said = shop.operation("disable_table", source_name="NOTES", **arguments).output
+    assert "would remove capture instance 'dbo_notes'" in said
+    given = {"source_schema": "dbo", "source_name": "Orders", "capture_instance": "third"}
+    assert shop.operation("enable_table", answer, **given).success
 
 
 def test_an_instance_whose_model_is_gone(shop: Shop) -> None:
