@@ -92,8 +92,13 @@ select
                 dbt_cdc._unflattened_line()) | indent(12) }}
         else concat(
             if(is_with_schema, concat(
-                '{"schema":{"fields":[{"field":"after","fields":',
-                coalesce(get_json_object(value, '$.schema.fields'), '[]'), '}]},"payload":'
+                '{"schema":{"fields":[{"field":"after","fields":[',
+                -- the transform adds its members to them, too
+                coalesce(array_join(filter(
+                    from_json(get_json_object(value, '$.schema.fields'), 'array<string>'),
+                    field -> not get_json_object(field, '$.field') rlike
+                        '^{{ prefix }}(?:{{ dbt_cdc._unflattened_names() }})\\z'
+                ), ','), ''), ']}]},"payload":'
             ), ''),
             '{"before":', if(op = 'd', coalesce(key_image, image), 'null'),
             ',"after":', if(op in ('d', 't'), 'null', image),
@@ -170,10 +175,15 @@ from fields
 {%- endmacro %}
 
 
-{#- The pattern of a member that the transform may have added: those of the envelope, of its source and transaction. -#}
+{#- The pattern of a member that the transform may have added. -#}
 {% macro _unflattened_member(prefix) -%}
-    {%- set names = 'op|deleted|ts_[mun]s|version|connector|name|snapshot|db|sequence|schema|table|txId|lsn|xmin'
-        ~ '|server_id|gtid|file|pos|row|thread|query|commit_lsn|change_lsn|event_serial_no'
-        ~ '|source_[A-Za-z_]+|transaction_[a-z_]+' -%}
-    "{{ prefix }}(?:{{ names }})"\\s*:\\s*(?:"(?:[^"\\\\]|\\\\.)*+"|[^,{}\\[\\]"]+)
+    "{{ prefix }}(?:{{ dbt_cdc._unflattened_names() }})"\\s*:\\s*(?:"(?:[^"\\\\]|\\\\.)*+"|[^,{}\\[\\]"]+)
 {%- endmacro %}
+
+
+{#- Those of the envelope, of its source and transaction. -#}
+{% macro _unflattened_names() %}
+    {% do return('op|deleted|ts_[mun]s|version|connector|name|snapshot|db|sequence|schema|table|txId|lsn|xmin'
+        ~ '|server_id|gtid|file|pos|row|thread|query|commit_lsn|change_lsn|event_serial_no'
+        ~ '|source_[A-Za-z_]+|transaction_[a-z_]+') %}
+{% endmacro %}

@@ -257,7 +257,13 @@ def test_tombstones_are_refused(shop: Shop) -> None:
 
 
 def with_schema(event: Event) -> Event:
+    """The schema has the fields that the transform adds, too; one of them is an enumeration."""
     fields = [{"type": "int32", "field": "id"}, {"type": "string", "field": "v"}]
+    for name in [name for name in json.loads(event.value) if name.startswith("__")]:
+        fields.append({"type": "string", "optional": True, "field": name})
+        if name.endswith("snapshot"):
+            allowed = {"allowed": "true,first,first_in_data_collection,last,false,incremental"}
+            fields[-1] |= {"name": "io.debezium.data.Enum", "version": 1, "parameters": allowed}
     schema = json.dumps({"type": "struct", "fields": fields}, separators=(",", ":"))
     return replace(event, value=f'{{"schema":{schema},"payload":{event.value}}}')
 
