@@ -1,14 +1,24 @@
 {#- Types of source databases, and what of a type's values another type holds. -#}
 
-{#- The Spark type that holds the values of a source type, e.g. varchar(50) for nvarchar(50). -#}
-{% macro _spark_type(source_type) %}
+{#- The Spark type that holds the values of a source type, e.g. varchar(50) for nvarchar(50). Some types of a binary log
+    its connectors send in a way of their own. -#}
+{% macro _spark_type(source_type, is_of_binlog=false) %}
     {% set text = modules.re.sub('\\s+', ' ', source_type | string | lower | trim) %}
     {% set base = modules.re.sub('\\s*\\(.*?\\)', '', text) | trim %}
+    {#- zerofill makes a number unsigned -#}
+    {% set base = modules.re.sub('( signed)+$', '', modules.re.sub('( unsigned)?( zerofill)+$', ' unsigned', base)) %}
     {% set size = modules.re.search('\\([^)]*\\)', text) %}
     {% set size = size[0].replace(' ', '') if size else '' %}
+    {% set sizes = modules.re.findall('\\d+', size) %}
+    {% if base == 'bit' and sizes and sizes[0] != '1' %}
+        {% do return('binary' if is_of_binlog else 'string') %}
+    {% elif is_of_binlog and base.split(' ')[0] in ['float', 'real', 'time'] %}
+        {% set is_long = sizes | length == 1 and sizes[0] | int > 24 %}
+        {% do return({'float': 'double' if is_long else 'float', 'real': 'double', 'time': 'bigint'}[
+            base.split(' ')[0]]) %}
+    {% endif %}
     {% for pattern, spark_type in dbt_cdc._source_type_patterns().items()
         if modules.re.fullmatch(pattern, base) %}
-        {% set sizes = modules.re.findall('\\d+', size) %}
         {% if spark_type == 'decimal' %}
             {% do return('decimal(' ~ ([sizes[0] | int, 38] | min) ~ ',' ~ (sizes[1:] or ['0'])[0] ~ ')'
                 if sizes else 'decimal(38,18)') %}
@@ -27,12 +37,12 @@
     {% do return({
         'bool(ean)?|bit': 'boolean',
         'tinyint|tinyint unsigned|smallint|int2|smallserial|short|byte': 'smallint',
-        'int|integer|int4|serial|mediumint( unsigned)?|smallint unsigned': 'int',
+        'int|integer|int4|serial|mediumint( unsigned)?|smallint unsigned|year': 'int',
         'bigint|int8|bigserial|long|(int|integer) unsigned': 'bigint',
         'bigint unsigned': 'decimal(20,0)',
-        'real|float4|binary_float': 'float',
-        'float|float8|double|double precision|binary_double': 'double',
-        'decimal|dec|numeric|number': 'decimal',
+        '(real|float4|binary_float)( unsigned)?': 'float',
+        '(float|float8|double|double precision|binary_double)( unsigned)?': 'double',
+        '(decimal|dec|fixed|numeric|number)( unsigned)?': 'decimal',
         'money': 'decimal(19,4)',
         'smallmoney': 'decimal(10,4)',
         'n?varchar|n?varchar2|character varying|national character varying': 'varchar',

@@ -1,15 +1,28 @@
 {#- The argument `types` of the adapters in this project, each of which leaves it in its model's meta; none
     without an adapter. -#}
 {% macro _adapter_types() %}
+    {% do return(dbt_cdc._told_by_adapters().types) %}
+{% endmacro %}
+
+
+{#- The Spark type of one that a DDL record tells. -#}
+{% macro _type_of_ddl(source_type) %}
+    {% do return(dbt_cdc._spark_type(source_type, dbt_cdc._told_by_adapters().is_of_binlog)) %}
+{% endmacro %}
+
+
+{% macro _told_by_adapters() %}
     {% set cache = dbt_cdc._invocation_cache() %}
-    {% if 'adapter_types' not in cache %}
-        {% set found = namespace(types=none) %}
+    {% if 'adapters' not in cache %}
+        {% set found = namespace(types=none, is_of_binlog=false) %}
         {% set nodes = [] if dbt_cdc._is_unit_test() else graph.nodes.values() %}
         {% for node in nodes if node.resource_type == 'model' %}
-            {% set types = (node.config.meta or {}).get('cdc_source_types') %}
+            {% set meta = node.config.meta or {} %}
+            {% set types = meta.get('cdc_source_types') %}
             {% set found.types = dict(found.types or {}, **types) if types is mapping else found.types %}
+            {% set found.is_of_binlog = found.is_of_binlog or meta.get('cdc_connector') in ['mysql', 'mariadb'] %}
         {% endfor %}
-        {% do cache.update(adapter_types=found.types) %}
+        {% do cache.update(adapters={'types': found.types, 'is_of_binlog': found.is_of_binlog}) %}
     {% endif %}
-    {% do return(cache.adapter_types) %}
+    {% do return(cache.adapters) %}
 {% endmacro %}

@@ -7,7 +7,7 @@
     events, connector='postgresql', types=none, before_images=none, unavailable_value_placeholder=none
 ) -%}
     {%- do dbt_cdc._debezium_check_arguments(connector, types, before_images, unavailable_value_placeholder) -%}
-    {{- config(meta={'cdc_source_types': types or {}}) -}}
+    {{- config(meta={'cdc_source_types': types or {}, 'cdc_connector': connector}) -}}
     {%- set is_incremental = execute and is_incremental() -%}
     {%- do dbt_cdc._debezium_check_log(this) if is_incremental -%}
     {%- set batch = dict(

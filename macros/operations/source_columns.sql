@@ -31,7 +31,7 @@
     {% for column in ddl.columns %}
         {% do columns.append(dict({
             'name': column.name, 'source_type': column.type,
-            'data_type': dbt_cdc._spark_type(column.type),
+            'data_type': dbt_cdc._type_of_ddl(column.type),
         }, **dbt_cdc._told_of_column(column))) %}
         {% do columns[-1].update(indexes=column.indexes) if column.indexes is mapping %}
     {% endfor %}

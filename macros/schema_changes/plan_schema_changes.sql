@@ -85,7 +85,7 @@
         {% set now = dict(column, source_type=source_type) %}
         {% if dbt_cdc._is_retyped(name, column, source_type, text) %}
             {% do effect.update(is_update=true) %}
-            {% set wanted = dbt_cdc._spark_type(source_type) %}
+            {% set wanted = dbt_cdc._type_of_ddl(source_type) %}
             {#- a column that does not widen goes on as long as the values fit -#}
             {% do now.update(type=wanted) if dbt_cdc._widens_to(column.type, wanted) %}
         {% endif %}
@@ -104,7 +104,7 @@
     {% elif text %}
         {% do return(dbt_cdc._alters_column(text, name)) %}
     {% endif %}
-    {% do return(dbt_cdc._widens_to(column.type, dbt_cdc._spark_type(source_type))) %}
+    {% do return(dbt_cdc._widens_to(column.type, dbt_cdc._type_of_ddl(source_type))) %}
 {% endmacro %}
 
 
@@ -231,8 +231,8 @@
 {#- The columns whose source has by now a type of which they do not hold all values: {name: source type}. -#}
 {% macro _outgrown_columns(plan) %}
     {% set outgrown = {} %}
-    {% for name, column in plan.get('columns', {}).items() if column.source_type
-        and not dbt_cdc._holds_type(column.type, dbt_cdc._spark_type(column.source_type)) %}
+    {% for name, column in plan.get('columns', {}).items() if column.source_type and column.type != 'string'
+        and not dbt_cdc._holds_type(column.type, dbt_cdc._type_of_ddl(column.source_type)) %}
         {% do outgrown.update({name: column.source_type}) %}
     {% endfor %}
     {% do return(outgrown) %}

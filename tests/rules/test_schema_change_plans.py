@@ -495,9 +495,35 @@ TYPES = [
     ("datetime2(7)", "timestamp"), ("timestamp(6) with time zone", "timestamp"),
     ("timestamp_ntz", "timestamp_ntz"), ("varbinary(16)", "binary"), ("mediumblob", "binary"),
     ("jsonb", "string"), ("uuid", "string"), ("int[]", "string"), ("time", "string"),
+    ("bit(8)", "string"), ("int(10) unsigned zerofill", "bigint"), ("int zerofill", "bigint"),
+    ("bigint(20) zerofill", "decimal(20,0)"), ("bigint signed", "bigint"), ("year(4)", "int"),
+    ("decimal unsigned(10,2)", "decimal(10,2)"), ("fixed zerofill(9,3)", "decimal(9,3)"),
+    ("double unsigned", "double"),
+]  # fmt: skip
+# As docs/sources/mysql.md has them.
+BINLOG_TYPES = [
+    ("tinyint(1)", "smallint"), ("mediumint unsigned", "int"), ("bigint unsigned", "decimal(20,0)"),
+    ("decimal unsigned(10,2)", "decimal(10,2)"), ("float", "float"), ("float(30)", "double"),
+    ("float unsigned(7,4)", "float"), ("double unsigned", "double"), ("real", "double"),
+    ("datetime(3)", "timestamp"), ("timestamp", "timestamp"), ("time(6)", "bigint"),
+    ("time", "bigint"), ("year", "int"), ("enum", "string"), ("json", "string"),
+    ("bit", "boolean"), ("bit(1)", "boolean"), ("bit(8)", "binary"), ("varbinary(9)", "binary"),
 ]  # fmt: skip
 
 
 def test_types_of_source_databases(shop: Shop) -> None:
     found = shop.values(*(("_spark_type", source_type) for source_type, _ in TYPES))
     assert dict(zip([t for t, _ in TYPES], found, strict=True)) == dict(TYPES)
+
+
+def test_types_of_a_binary_log(shop: Shop) -> None:
+    """Columns that are typed so are not outgrown by the first ALTER, nor is one kept as text."""
+    columns = {t: {"type": kind, "source_type": t} for t, kind in BINLOG_TYPES}
+    text = {t: {"type": "string", "source_type": t} for t, _ in BINLOG_TYPES}
+    boolean = {"b": {"type": "boolean", "source_type": "bit(8)"}}
+    adapter = "{{ config(meta={'cdc_source_types': {}, 'cdc_connector': 'mysql'}) }} select 1"
+    with shop.with_models({"adapter.sql": adapter}):
+        found = shop.values(*(("_type_of_ddl", t) for t, _ in BINLOG_TYPES))
+        plans = [("_outgrown_columns", {"columns": each}) for each in (columns, text, boolean)]
+        assert shop.values(*plans) == [{}, {}, {"b": "bit(8)"}]
+    assert dict(zip([t for t, _ in BINLOG_TYPES], found, strict=True)) == dict(BINLOG_TYPES)
