@@ -15,7 +15,7 @@
         'found ' ~ name ~ ': ' ~ table.changes ~ ' changes, '
         ~ ('key ' ~ index_columns | join(', ') if index_columns else 'no key'
             ~ (' (' ~ event_key | join(', ') ~ ' of two rows is the same, or what removed the first has not landed)'
-                if event_key)
+                if event_key else ' (the message key is no JSON object: ' ~ table.key | truncate(40) ~ ')' if table.key)
             ~ ': no net changes and no replica')
         ~ (', updates without before image: before_image partial' if table.without_before_image else '')
     ) %}
@@ -44,10 +44,11 @@
 {% endmacro %}
 
 
-{#- The columns of an event's key, without what Debezium's topic routers add to tell tables apart. -#}
+{#- The columns of an event's key, without what Debezium's topic routers add to tell tables apart. A key of another
+    form, as one value or a text, names none. -#}
 {% macro _key_columns_of_event(key) %}
-    {% set columns = [] %}
-    {% for name in fromjson(key or '{}') if not name.startswith('__dbz__') %}
+    {% set columns, read = [], fromjson(key or '{}') %}
+    {% for name in (read if read is mapping else {}) if not name.startswith('__dbz__') %}
         {% do columns.append(name) %}
     {% endfor %}
     {% do return(columns) %}

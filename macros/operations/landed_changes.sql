@@ -156,7 +156,7 @@ changes as (
         position as lsn,
         kind in ('c', 'u', 'd', 'r') as is_change,
         kind = 'u' and before is null as lacks_before_image,
-        if(get_json_object(key, '$.schema.type') = 'struct', get_json_object(key, '$.payload'), key) as key,
+        if(get_json_object(key, '$.schema.type') is null, key, get_json_object(key, '$.payload')) as key,
         if(kind = 'r', concat({{ dbt_cdc._debezium_wal(batch) }}, ' ', key), null) as snapshot_key,
         if(kind = 'r', after, null) as snapshot_row,
         -- of a copy it is the same

@@ -15,12 +15,34 @@ KEYS = {
     '{"id": 1, "__dbz__physicalTableIdentifier": "pg.public.items"}': ["id"],
     '{"__dbz__sourceIdentifier": "pg.public.items"}': [],
     None: [],
+    # a router or another converter has made them; an argument tells the key
+    "5": [],
+    '"abc"': [],
+    "[1]": [],
+    "null": [],
+    "Struct{order_id=5}": [],
 }
 
 
 def test_the_key_of_an_event(shop: Shop) -> None:
     calls = [("_key_columns_of_event", key) for key in KEYS]
     assert shop.values(*calls) == list(KEYS.values())
+
+
+@pytest.mark.parametrize("key", ["5", "Struct{id=5}"])
+def test_a_key_that_is_no_object(shop: Shop, key: str) -> None:
+    """The argument tells the columns; without it there is no key, and a line says why."""
+    place = {"kind": "events"}
+    table = {"source_schema": "public", "source_name": "t", "key": key, "repeats_key": False,
+             "changes": 1, "without_before_image": 0, "schemas": []}  # fmt: skip
+    source = {"origin": "here", "columns": [{"name": "id", "data_type": "int"}]}
+    found = shop.operation("ask", calls=[("_landed_node", place, table, source, {}, given)
+                                         for given in (None, "id")])  # fmt: skip
+    assert found.success, found.output
+    keys = [json.loads(line)["config"]["meta"]["cdc"].get("index_columns")
+            for line in found.printed.splitlines()]  # fmt: skip
+    assert keys == [None, ["id"]]
+    assert f"no key (the message key is no JSON object: {key}): no net changes" in found.output
 
 
 def test_the_landing_model_is_that_of_the_page(shop: Shop) -> None:
