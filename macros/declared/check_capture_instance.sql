@@ -39,7 +39,7 @@
     {% if instance.supports_net_changes and instance.index_columns | length > 14 %}
         {% do dbt_cdc.raise_cdc_error(
             22865, who ~ ' has a key of ' ~ instance.index_columns | length ~ ' columns',
-            'net changes take at most 14; choose another unique index'
+            'net changes take at most 14; choose another unique index, or give supports_net_changes: false'
         ) %}
     {% endif %}
     {% for key, allowed in {

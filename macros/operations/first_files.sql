@@ -10,6 +10,7 @@
     {% do meta.update(capture_instance=instance) if instance != table.source_schema ~ '_' ~ table.source_name %}
     {% do dbt_cdc._check_index(meta, source.columns, none, index_columns) %}
     {% do meta.update(index_columns=index_columns) if index_columns %}
+    {% do meta.update(supports_net_changes=false) if index_columns | length > 14 %}
     {% do meta.update(before_image='partial') if table.without_before_image %}
     {% do dbt_cdc._log_line(
         'found ' ~ name ~ ': ' ~ table.changes ~ ' changes, '
@@ -17,6 +18,7 @@
             ~ (' (' ~ event_key | join(', ') ~ ' of two rows is the same, or what removed the first has not landed)'
                 if event_key else ' (the message key is no JSON object: ' ~ table.key | truncate(40) ~ ')' if table.key)
             ~ ': no net changes and no replica')
+        ~ (', of which net changes take 14: supports_net_changes false' if index_columns | length > 14)
         ~ (', updates without before image: before_image partial' if table.without_before_image else '')
     ) %}
     {% set columns = dbt_cdc._with_given_types(name, source.columns, types, in_yaml=place.kind == 'log') %}

@@ -19,9 +19,9 @@
         {% set nodes, columns, left_out = [], {}, [] %}
         {% for name, table in chosen.items() %}
             {% set source = dbt_cdc._landed_columns(place, table) %}
-            {% set obstacle = dbt_cdc._obstacle_to_capture(source.columns) %}
+            {% set obstacle = dbt_cdc._obstacle_to_capture(table, source.columns) %}
             {% if obstacle %}
-                {% do left_out.append(name ~ ' ' ~ obstacle) %}
+                {% do left_out.append(dict(obstacle, text=name ~ ' ' ~ obstacle.text)) %}
             {% else %}
                 {% do nodes.append(dbt_cdc._landed_node(
                     place, table, source, (types or {}).get(name), (keys or {}).get(name))) %}
@@ -47,8 +47,26 @@
 {% endmacro %}
 
 
-{#- Why a change table cannot have all columns of a table; none where it can. -#}
-{% macro _obstacle_to_capture(columns) %}
+{#- Why a table cannot be captured as it is, and the way on; none where it can. -#}
+{% macro _obstacle_to_capture(table, columns) %}
+    {% set length = (table.source_schema ~ '_' ~ table.source_name) | length %}
+    {% if table.source_schema | lower == 'cdc' %}
+        {% do return({'text': 'is in a schema called cdc, whose tables are those of CDC itself',
+            'way': 'let the log give its schema another name'}) %}
+    {% elif length > 100 %}
+        {% do return({
+            'text': 'would have a capture instance with a name of ' ~ length ~ ' characters, and 100 are the most',
+            'way': 'give it a shorter one: dbt run-operation enable_table with a capture_instance'
+        }) %}
+    {% endif %}
+    {% set text = dbt_cdc._obstacle_of_columns(columns) %}
+    {% do return({
+        'text': text, 'way': 'leave a column out: dbt run-operation enable_table with a captured_column_list'
+    } if text else none) %}
+{% endmacro %}
+
+
+{% macro _obstacle_of_columns(columns) %}
     {% set seen = {} %}
     {% for column in columns %}
         {% set name = column.name | lower %}
@@ -67,13 +85,13 @@
 
 {#- One table is no obstacle for the others. -#}
 {% macro _tell_left_out(left_out, nodes) %}
-    {% set advice = 'leave a column out: dbt run-operation enable_table with a captured_column_list' %}
     {% if left_out and not nodes %}
-        {% do dbt_cdc.raise_cdc_error(22930, 'no table can be captured as it is: ' ~ left_out | join('; '),
-            'init begins with one that can; then ' ~ advice) %}
+        {% do dbt_cdc.raise_cdc_error(
+            22930, 'no table can be captured as it is: ' ~ left_out | map(attribute='text') | join('; '),
+            'init begins with one that can; then ' ~ left_out | map(attribute='way') | unique | join('; ')) %}
     {% endif %}
-    {% for text in left_out %}
-        {% do dbt_cdc._log_line('left out ' ~ text ~ '; after dbt run, ' ~ advice) %}
+    {% for table in left_out %}
+        {% do dbt_cdc._log_line('left out ' ~ table.text ~ '; after dbt run, ' ~ table.way) %}
     {% endfor %}
 {% endmacro %}
 

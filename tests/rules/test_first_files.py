@@ -84,15 +84,36 @@ OBSTACLES = {
 def test_tables_that_cannot_be_captured(shop: Shop) -> None:
     """One is no obstacle for the others."""
     tables = [[{"name": name} for name in names] for names in OBSTACLES]
-    found = shop.values(*(("_obstacle_to_capture", columns) for columns in tables))
-    assert found == list(OBSTACLES.values())
-    said = shop.operation("ask", calls=[("_tell_left_out", ["a.t has", "a.u has"], [1])])
+    table = {"source_schema": "a", "source_name": "t"}
+    found = shop.values(*(("_obstacle_to_capture", table, columns) for columns in tables))
+    assert [each and each["text"] for each in found] == list(OBSTACLES.values())
+    named = [{**table, "source_schema": "CDC"}, {**table, "source_name": "t" * 99},
+             {**table, "source_name": "t" * 98}]  # fmt: skip
+    of_cdc, long, short = shop.values(*(("_obstacle_to_capture", t, tables[0]) for t in named))
+    assert "is in a schema called cdc" in of_cdc["text"] and short is None
+    assert "would have a capture instance with a name of 101 characters" in long["text"]
+    assert long["way"].endswith("dbt run-operation enable_table with a capture_instance")
+    left_out = [{**found[1], "text": "a.t has"}, {**long, "text": "a.u has"}]
+    said = shop.operation("ask", calls=[("_tell_left_out", left_out, [1])])
     assert said.success
-    assert "cdc: left out a.u has; after dbt run, leave a column out: dbt run-operation" in (
+    assert "cdc: left out a.t has; after dbt run, leave a column out: dbt run-operation" in (
         said.output
     )
-    said = shop.refusal("ask", calls=[("_tell_left_out", ["a.t has", "a.u has"], [])])
+    said = shop.refusal("ask", calls=[("_tell_left_out", left_out, [])])
     assert "CDC 22930: no table can be captured as it is: a.t has; a.u has: init begins" in said
+
+
+def test_a_key_that_is_too_long_for_net_changes(shop: Shop) -> None:
+    names = [f"k{n}" for n in range(15)]
+    table = {"source_schema": "public", "source_name": "t", "repeats_key": False, "changes": 1,
+             "key": json.dumps(dict.fromkeys(names, 1)), "without_before_image": 0,
+             "schemas": []}  # fmt: skip
+    source = {"origin": "here", "columns": [{"name": n, "data_type": "int"} for n in names]}
+    (made,) = shop.values(("_landed_node", {"kind": "events"}, table, source, {}, None))
+    place = {"kind": "log", "model": "raw_log", "has_beginning": True}
+    (files,) = shop.values(("_first_files", place, [made]))
+    assert "          supports_net_changes: false" in files["models/public_t_ct.yml"]
+    assert "new_changes('public_t')" in files["models/public_t.sql"]
 
 
 def test_tables_whose_models_differ(shop: Shop) -> None:
