@@ -9,7 +9,8 @@
         {% do dbt_cdc._landing_error(
             'file ' ~ file.file_name ~ ', line ' ~ group.problem_line, group.problem
             ~ (': ' ~ group.problem_text if group.problem_text),
-            'write the file anew as it ought to be, under the same name, and run again') %}
+            'give the landing model this layout' if group.problem == dbt_cdc._landing_record_line()
+                else 'write the file anew as it ought to be, under the same name, and run again') %}
     {% endfor %}
     {% for group in groups %}
         {% do files.update({group.file_path: [files.get(group.file_path, 0), group.lines] | max}) %}

@@ -106,6 +106,8 @@ rows as (
         files.start_offset + lines.file_line - 1 as mark,
         case
             when {{ dbt_cdc._landing_is_torn('lines.line') }} then 'it is not one JSON object'
+            when {{ dbt_cdc._landing_is_record('lines.line') | indent(12) }}
+                then {{ dbt_cdc._literal(dbt_cdc._landing_record_line()) }}
             {%- for companion in batch.companions_kept %}
             when {{ companion }}_lines.file_line is null then 'the file of its {{ companion }} has no such line'
             {%- endfor %}
@@ -120,6 +122,21 @@ rows as (
     {%- endfor %}
 )
 {%- endmacro %}
+
+
+{#- Whether a line is an event with its offset, of layout kafka_records: it has no member of another kind. -#}
+{% macro _landing_is_record(line) -%}
+contains({{ line }}, '"offset"')
+    and size(array_except(json_object_keys({{ line }}),
+        array('topic', 'partition', 'offset', 'key', 'value', 'headers', 'timestamp'))) = 0
+    and array_contains(json_object_keys({{ line }}), 'value')
+    and get_json_object({{ line }}, '$.offset') is not null
+{%- endmacro %}
+
+
+{% macro _landing_record_line() %}
+    {% do return("it has an offset and no position, as a line of layout='kafka_records'") %}
+{% endmacro %}
 
 
 {#- A value may be null, as a tombstone is. -#}
@@ -181,7 +198,9 @@ rows as (
             when event.value is null and not array_contains(json_object_keys(line), 'value')
                 then 'it has no member value'
             {%- if has_positions %}
-            when event.position is null then 'it has no position'
+            when event.position is null
+                then if(event.offset is null, 'it has no position', {# -#}
+                    {{ dbt_cdc._literal(dbt_cdc._landing_record_line()) }})
             {%- else %}
             when event.offset is null or coalesce(event.partition, files.partition) is null
                 or coalesce(event.topic, files.topic) is null

@@ -21,11 +21,14 @@
 {%- endmacro %}
 
 
-{#- All files of a folder, as a first batch has them. -#}
+{#- All files of a folder, as a first batch has them; of lines that have offsets the first one tells. -#}
 {% macro _landing_of_folder(folder) %}
     {% set batch = dict(
         dbt_cdc._landing_first_batch('landed_files', 'pass', 'take'), folder=folder, layout='auto', files=[]) %}
     {% do dbt_cdc._landing_find_files(batch, 10000) %}
+    {% do batch.update(layout='kafka_records') if batch.files and batch.layout in ['kafka_connect', 'events']
+        and dbt_cdc._fetch('with ' ~ dbt_cdc._landing_lines(batch) ~ ' select ' ~ dbt_cdc._landing_is_record('line')
+            ~ " as is_record from read_lines where line <> '' limit 1") | map(attribute='is_record') | select | list %}
     {% do dbt_cdc._landing_look(batch) if batch.files %}
     {% do return(batch) %}
 {% endmacro %}

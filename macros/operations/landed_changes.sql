@@ -21,7 +21,8 @@
         ~ files ~ (' file' if files == 1 else ' files') ~ ', layout ' ~ batch.layout) %}
     {% do return({
         'kind': 'folder', 'name': folder, 'relation': '(' ~ dbt_cdc._landing_events(batch) ~ ')',
-        'landing': "landed_files('" ~ folder.replace('\\', '\\\\').replace("'", "\\'") ~ "')",
+        'landing': "landed_files('" ~ folder.replace('\\', '\\\\').replace("'", "\\'") ~ "'"
+            ~ (", layout='kafka_records'" if batch.layout == 'kafka_records') ~ ')',
     }) %}
 {% endmacro %}
 

@@ -250,6 +250,23 @@ def test_a_key_of_a_routed_topic(
 
 
 @pytest.mark.more
+def test_lines_that_have_offsets(first: First, capsys: pytest.CaptureFixture[str]) -> None:
+    """As Aiven's sinks write them, in files named as those of other sinks."""
+    for offset, sent in enumerate((event(1, "c", {"id": 1, "name": "a"}), end(2))):
+        line: dict[str, Any] = {"offset": offset, "timestamp": 1650000000000, "headers": None}
+        line |= {name: sent[name] and json.dumps(sent[name]) for name in ("key", "value")}
+        first.project.write(f"landing/{sent['topic']}+0+{offset}.json", json.dumps(line) + "\n")
+    assert first.init(landed="./landing") == 0
+    said = capsys.readouterr().out
+    assert "found 2 events in 2 files, layout kafka_records" in said
+    assert "landing', layout='kafka_records')" in Path("models/landed_events.sql").read_text(
+        "utf-8"
+    )
+    first.dbt("run")
+    assert first.project.sql("select id, name from {schema}.public_items") == [(1, "a")]
+
+
+@pytest.mark.more
 def test_tables_whose_models_would_have_one_name(first: First) -> None:
     """Orders and orders in PostgreSQL: neither is left out without a word."""
     lines = [event(1, "c", {"id": 1}), event(2, "c", {"id": 1}), end(3)]

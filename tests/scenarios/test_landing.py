@@ -402,6 +402,20 @@ def test_what_is_removed_keeps_its_position(landing: Landing) -> None:
     assert (right.position, right.topic, right.value) == (3, ORDERS, value(1))
 
 
+@pytest.mark.more
+@pytest.mark.parametrize("name", [f"{ORDERS}+0+0.json", "a.jsonl"])
+def test_lines_that_have_offsets(landing: Landing, name: str) -> None:
+    """Aiven's sinks may name files as others do; read as another layout, they would be values."""
+    place = {} if "+" in name else {"topic": ORDERS, "partition": 0}
+    landing.write(name, [json.dumps(place | {"key": "{}", "value": value(0), "offset": 0})])
+    said = landing.refusal()
+    assert "line 1: it has an offset and no position, as a line of layout='kafka_records'" in said
+    assert "give the landing model this layout" in said
+    landing.files(layout="kafka_records")
+    landing.land()
+    assert landing.places() == ["o0:0"]
+
+
 @pytest.mark.parametrize("layout", ["auto", pytest.param("kafka_records", marks=pytest.mark.more)])
 def test_a_topic_that_was_made_anew(landing: Landing, layout: str) -> None:
     """What has landed gets another name, by one command, and the new events land behind it."""
