@@ -32,7 +32,13 @@
 {% macro _last_commit(consumer) %}
     {% if 'last_commit' not in consumer %}
         {% do consumer.update(last_commit=dbt_cdc._last_commits(this.quote(identifier=true), 1)[0]
-            if load_cached_relation(this).is_delta else {'version': -1}) %}
+            if dbt_cdc._has_history(load_cached_relation(this)) else {'version': -1}) %}
     {% endif %}
     {% do return(consumer.last_commit) %}
+{% endmacro %}
+
+
+{#- Whether a model's table is one of Delta; other adapters than dbt-spark do not always know the format. -#}
+{% macro _has_history(relation) %}
+    {% do return(not relation.is_view and (relation.is_delta or target.type != 'spark')) %}
 {% endmacro %}

@@ -36,7 +36,7 @@
             {% do window.update(bookmark_lsn=window.bookmark_lsn or '') if bookmark.last_lsn %}
             {% do known.append(dict(
                 bookmark, mode=window.mode, open_lsn=window.bookmark_lsn,
-                source_table=window.instance.table, kind=consumer.kind)) %}
+                source_table=window.instance.table)) %}
             {% do window.update(is_open=true) %}
         {% endif %}
     {% endfor %}
@@ -110,7 +110,7 @@ having count(*) = {{ open | length }}
     it goes back. -#}
 {% macro _reopen_bookmarks(consumer, marks, version) %}
     {% set values = {} %}
-    {% for column in ['mode', 'last_lsn', 'open_lsn', 'source_table', 'kind'] %}
+    {% for column in ['mode', 'last_lsn', 'open_lsn', 'source_table'] %}
         {% set of_instances = {} %}
         {% for mark in marks %}
             {% do of_instances.update({mark.capture_instance | lower: dbt_cdc._literal(mark.get(column))}) %}

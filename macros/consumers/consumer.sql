@@ -25,12 +25,15 @@
         'told_bookmark': ((state.bookmarks.values() | list + [{}])[0].values() | list + [none])[0],
     } %}
     {% do dbt_cdc._check_is_same_table(consumer) if dbt_cdc._is_building() and not consumer.starts_over %}
+    {% do dbt_cdc._settle_open_bookmarks(consumer) if is_there and dbt_cdc._has_history(load_cached_relation(this)) %}
     {% do dbt_cdc._check_is_same_kind(consumer) if dbt_cdc._is_building() and is_there and not consumer.starts_over %}
-    {% do dbt_cdc._settle_open_bookmarks(consumer) if is_there and load_cached_relation(this).is_delta %}
+    {#- dbt would append to a table of another format -#}
+    {% set is_other = is_there and kind == 'incremental' and not load_cached_relation(this).is_view
+        and not dbt_cdc._has_history(load_cached_relation(this)) %}
     {#- where one in a package had its bookmark before -#}
     {% set older = name[name.index('.') + 1:] if model.package_name != project_name else none %}
-    {% if is_there and dbt_cdc._is_building() and not consumer.bookmarks and not consumer.starts_over
-        and not dbt_cdc._is_still_empty(consumer) %}
+    {% if is_there and dbt_cdc._is_building() and not consumer.starts_over
+        and (is_other or not consumer.bookmarks and not dbt_cdc._is_still_empty(consumer)) %}
         {% set older = older if older in state.bookmarks else (dbt_cdc._without_a_model(state.bookmarks) + [none])[0] %}
         {% do dbt_cdc.raise_cdc_error(
             2714, 'table ' ~ this ~ ' exists and no bookmark tells what it holds',

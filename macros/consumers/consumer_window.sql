@@ -165,8 +165,9 @@
                 ~ wanted ~ ': its values would be cut, or be NULL' if given
                 else ' lacks column ' ~ column.name ~ ' of capture instance ' ~ instance.name),
             'give a view of ' ~ initial ~ ' that ' ~ ('casts it to ' ~ wanted if given else 'has it too')
-        ) if not given or not dbt_cdc._keeps_values(wanted, given) or dbt_cdc._type_family(wanted) == 'integer'
-            and not dbt_cdc._holds_type(wanted, given) %}
+        ) if not given or given.partition('<')[0] in ['array', 'map', 'struct'] or given != 'void' and not (
+            dbt_cdc._holds_type(wanted, given) if dbt_cdc._type_family(wanted) in ['integer', 'decimal']
+            else dbt_cdc._keeps_values(wanted, given)) %}
     {% endfor %}
 {% endmacro %}
 

@@ -15,7 +15,7 @@
     {% endif %}
     {% if consumer.makes_table %}
         {% set existing = load_cached_relation(relation) %}
-        {% do adapter.drop_relation(existing) if existing and not existing.is_delta %}
+        {% do adapter.drop_relation(existing) if existing and not dbt_cdc._has_history(existing) %}
         {% call statement('main') -%}
             {{ dbt_cdc._create_as_sql(relation, columns, rows, consumer) }}
         {%- endcall %}
@@ -45,7 +45,7 @@
     changed row does not rewrite its whole file. Delta's history has the properties that a table is made with. -#}
 {% macro _create_as_sql(relation, columns, rows, consumer) -%}
     {%- set properties = dbt_cdc._model_properties(columns, {'delta.enableDeletionVectors': 'true'}) -%}
-    {%- do properties.update({'dbt_cdc.made': dbt_cdc._merge_marks(consumer)}) -%}
+    {%- do properties.update({'dbt_cdc.made': dbt_cdc._merge_marks(consumer) if dbt_cdc._is_building() else ''}) -%}
     {%- set create -%}
 create or replace table {{ relation }}
 using {{ dbt_cdc._file_format() }}

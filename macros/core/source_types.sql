@@ -12,10 +12,9 @@
     {% set sizes = modules.re.findall('\\d+', size) %}
     {% if base == 'bit' and sizes and sizes[0] != '1' %}
         {% do return('binary' if is_of_binlog else 'string') %}
-    {% elif is_of_binlog and base.split(' ')[0] in ['float', 'real', 'time'] %}
+    {% elif is_of_binlog and base.split(' ')[0] in ['float', 'time'] %}
         {% set is_long = sizes | length == 1 and sizes[0] | int > 24 %}
-        {% do return({'float': 'double' if is_long else 'float', 'real': 'double', 'time': 'bigint'}[
-            base.split(' ')[0]]) %}
+        {% do return('bigint' if base == 'time' else 'double' if is_long else 'float') %}
     {% endif %}
     {% for pattern, spark_type in dbt_cdc._source_type_patterns().items()
         if modules.re.fullmatch(pattern, base) %}
@@ -36,10 +35,10 @@
 {% macro _source_type_patterns() %}
     {% do return({
         'bool(ean)?|bit': 'boolean',
-        'tinyint|tinyint unsigned|smallint|int2|smallserial|short|byte': 'smallint',
-        'int|integer|int4|serial|mediumint( unsigned)?|smallint unsigned|year': 'int',
-        'bigint|int8|bigserial|long|(int|integer) unsigned': 'bigint',
-        'bigint unsigned': 'decimal(20,0)',
+        '(tinyint|int1)( unsigned)?|smallint|int2|smallserial|short|byte': 'smallint',
+        'int|integer|int4|serial|(mediumint|middleint|int3)( unsigned)?|(smallint|int2) unsigned|year': 'int',
+        'bigint|int8|bigserial|long|(int|integer|int4) unsigned': 'bigint',
+        '(bigint|int8) unsigned': 'decimal(20,0)',
         '(real|float4|binary_float)( unsigned)?': 'float',
         '(float|float8|double|double precision|binary_double)( unsigned)?': 'double',
         '(decimal|dec|fixed|numeric|number)( unsigned)?': 'decimal',

@@ -97,7 +97,7 @@ select
                 coalesce(array_join(filter(
                     from_json(get_json_object(value, '$.schema.fields'), 'array<string>'),
                     field -> not get_json_object(field, '$.field') rlike
-                        '^{{ prefix }}(?:{{ dbt_cdc._unflattened_names() }})\\z'
+                        '^{{ dbt_cdc._unflattened_name(prefix) }}\\z'
                 ), ','), ''), ']}]},"payload":'
             ), ''),
             '{"before":', if(op = 'd', coalesce(key_image, image), 'null'),
@@ -177,13 +177,14 @@ from fields
 
 {#- The pattern of a member that the transform may have added. -#}
 {% macro _unflattened_member(prefix) -%}
-    "{{ prefix }}(?:{{ dbt_cdc._unflattened_names() }})"\\s*:\\s*(?:"(?:[^"\\\\]|\\\\.)*+"|[^,{}\\[\\]"]+)
+    "{{ dbt_cdc._unflattened_name(prefix) }}"\\s*:\\s*(?:"(?:[^"\\\\]|\\\\.)*+"|[^,{}\\[\\]"]+)
 {%- endmacro %}
 
 
-{#- Those of the envelope, of its source and transaction. -#}
-{% macro _unflattened_names() %}
-    {% do return('op|deleted|ts_[mun]s|version|connector|name|snapshot|db|sequence|schema|table|txId|lsn|xmin'
-        ~ '|server_id|gtid|file|pos|row|thread|query|commit_lsn|change_lsn|event_serial_no'
-        ~ '|source_[A-Za-z_]+|transaction_[a-z_]+') %}
+{#- Those of the envelope, of its source and transaction; the mark of a delete has no prefix of one's own. -#}
+{% macro _unflattened_name(prefix) %}
+    {% do return('(?:__deleted|' ~ prefix
+        ~ '(?:op|ts_[mun]s|version|connector|name|snapshot|db|sequence|schema|table|txId|lsn|xmin|server_id'
+        ~ '|gtid|file|pos|row|thread|query|commit_lsn|change_lsn|event_serial_no'
+        ~ '|source_[A-Za-z_]+|transaction_[a-z_]+))') %}
 {% endmacro %}

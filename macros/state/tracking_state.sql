@@ -105,11 +105,12 @@
 {% endmacro %}
 
 
-{#- The name of the side table of a table that has no model. -#}
+{#- The name of the side table of a table that has no model; none that a model has for another table. -#}
 {% macro _name_left(source_table) %}
     {% set names = dbt_cdc._side_table_names(source_table) %}
-    {% for name in names if load_cached_relation(dbt_cdc._state_relation('change_tracking_tables').incorporate(
-        path={'identifier': name})) is not none %}
+    {% set table = dbt_cdc._state_relation('change_tracking_tables') %}
+    {% for name in names if name not in dbt_cdc._tracked_tables()
+        and load_cached_relation(table.incorporate(path={'identifier': name})) is not none %}
         {% do return(name) %}
     {% endfor %}
     {% do return(names[0]) %}

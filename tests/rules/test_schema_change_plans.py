@@ -504,7 +504,9 @@ TYPES = [
 BINLOG_TYPES = [
     ("tinyint(1)", "smallint"), ("mediumint unsigned", "int"), ("bigint unsigned", "decimal(20,0)"),
     ("decimal unsigned(10,2)", "decimal(10,2)"), ("float", "float"), ("float(30)", "double"),
-    ("float unsigned(7,4)", "float"), ("double unsigned", "double"), ("real", "double"),
+    ("float unsigned(7,4)", "float"), ("double unsigned", "double"), ("real", "float"),
+    ("int1", "smallint"), ("middleint", "int"),
+    ("int2 unsigned", "int"), ("int8 unsigned", "decimal(20,0)"),
     ("datetime(3)", "timestamp"), ("timestamp", "timestamp"), ("time(6)", "bigint"),
     ("time", "bigint"), ("year", "int"), ("enum", "string"), ("json", "string"),
     ("bit", "boolean"), ("bit(1)", "boolean"), ("bit(8)", "binary"), ("varbinary(9)", "binary"),

@@ -155,7 +155,12 @@ def test_another_materialization_of_the_same_columns(capturing: Capture) -> None
     project.write("models/items.sql", "{{ config(materialized='replica') }}\n" + every)
     message = project.dbt("run").messages["items"].message
     assert "CDC 2714: table" in message and "was written as incremental" in message
-    capturing.run("--full-refresh", "--select", "items")
+    with dying_at(lambda sql: "consumer_bookmarks" in sql and "target_version" in sql):
+        assert not project.dbt("run", "--full-refresh", "--select", "items").success
+    assert project.dbt("run").messages["items"].message == message
+    with dying_at(is_moving):
+        assert not project.dbt("run", "--full-refresh", "--select", "items").success
+    capturing.run()
     assert ids(capturing, "items") == []
 
 
@@ -216,7 +221,17 @@ def test_a_model_that_was_something_else(capturing: Capture, kind: str, is_empty
     assert ids(capturing, "items") == [1]
 
 
-@pytest.mark.parametrize("given", ["bigint", "string", None])
+def test_a_feed_into_another_format(capturing: Capture) -> None:
+    """A run that died could not be told there: the table is replaced, as the error says."""
+    capturing.sql("create table {schema}.feed (op int, id int) using parquet")
+    capturing.land(Writer().insert("items", id=1, name="a"))
+    capturing.project.write("models/feed.sql", FEED)
+    assert "CDC 2714" in capturing.project.dbt("run").messages["feed"].message
+    capturing.run("--full-refresh", "--select", "feed")
+    assert ids(capturing, "feed") == [1]
+
+
+@pytest.mark.parametrize("given", ["bigint", "decimal(12,0)", "string", None])
 def test_initial_content_of_other_types(capturing: Capture, given: str | None) -> None:
     """What a cast would cut is refused."""
     project, writer = capturing.project, Writer()

@@ -43,13 +43,13 @@ def flat(event: Event, fields: tuple[str, ...] = FIELDS, prefix: str = "__") -> 
         return event
     image = "before" if payload["op"] == "d" else "after"
     held = raw_member(event.value, image)
-    added = {"deleted": json.dumps(str(payload["op"] == "d").lower())}
+    added = {"__deleted": json.dumps(str(payload["op"] == "d").lower())}
     for name in fields:
         part: Any = payload
         for step in name.split("."):
             part = (part or {}).get(step)
-        added[name.replace(".", "_")] = json.dumps(part)
-    members = ",".join(f'"{prefix}{name}":{text}' for name, text in added.items())
+        added[prefix + name.replace(".", "_")] = json.dumps(part)
+    members = ",".join(f'"{name}":{text}' for name, text in added.items())
     comma = "" if held == "{}" else ","
     return replace(event, value=f"{held[:-1]}{comma}{members}}}")
 
