@@ -117,6 +117,7 @@
         previous_lsn=scanned_lsn,
         touched_tables=fromjson(row.touched_tables),
         schema_changes=fromjson(row.schema_changes),
+        respelt_changes=fromjson(row.get('respelt_changes') or '[]'),
         updated_tables=fromjson(row.updated_tables)
     )) %}
 {% endmacro %}
@@ -162,6 +163,7 @@
         sum(record_count) as record_count,
         sum(size(filter(schema_changes, change -> change.operation = 'DDL'))) as schema_change_count,
         to_json(array_sort(flatten(collect_list(captured_schema_changes)))) as schema_changes,
+        to_json(flatten(collect_list(respelt_changes))) as respelt_changes,
         cast(max_by(commit_time, commit_lsn) as string) as last_commit_time,
         min(case when leaves_rows or may_leave_rows then begin_lsn end) as first_begin_cdc_lsn,
         max(case when leaves_rows or may_leave_rows then commit_lsn end) as last_commit_cdc_lsn,
@@ -185,6 +187,7 @@
             changed_tables,
             updated_tables,
             {{ dbt_cdc._indent(dbt_cdc._captured_schema_changes_sql(), 12) }} as captured_schema_changes,
+            {{ dbt_cdc._indent(dbt_cdc._respelt_changes_sql(), 12) }} as respelt_changes,
             {{ dbt_cdc._indent(dbt_cdc._leaves_rows(), 12) }} as leaves_rows,
             arrays_overlap(
                 {{ dbt_cdc._tables_to_ask() }},

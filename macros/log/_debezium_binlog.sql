@@ -44,6 +44,19 @@ when status is null and value rlike '"op"|"ddl"' and not coalesce(
                 ~ 'row that is deleted lands again); else give its tableChanges a {"type": "DROP", "id": '
                 ~ '"\\"shop\\".\\"orders\\""} for each (an UPDATE, sent by run_statement); and run again'
             ) | indent(8) }}
+        when ddl rlike '(?is)^{{ dbt_cdc._debezium_moving_ddl() }}'
+            and coalesce(source.snapshot, 'false') = 'false' and coalesce(tableChanges, '[]') <> '[]'
+            then {{ dbt_cdc._raise_bad_record(
+                place,
+                "concat('it moves a table to another database, and does not tell from which: ', left(ddl, 100))",
+                'write the database before the old name in its ddl (an UPDATE, sent by run_statement), and run again'
+            ) | indent(8) }}
+        when op in ('u', 'd') and has_unavailable and {{ dbt_cdc._debezium_image('before') | indent(8) }} <> before
+            then {{ dbt_cdc._raise_bad_record(
+                place, "'its before image leaves out values'",
+                'set binlog_row_image=FULL in the server; of changes that are past nothing tells the values: give '
+                ~ 'their transactions up (cdc_give_up_transactions), or begin the log anew with a new snapshot'
+            ) | indent(8) }}
         when ddl is not null or source is not null and tableChanges is not null
             then if(coalesce(source.snapshot, 'false') = 'false' and tableChanges <> '[]', 'ddl', 'm')
 {%- endmacro %}
@@ -99,14 +112,34 @@ flatten(transform(from_json(
 {%- endmacro %}
 
 
-{#- The name of the table that an ALTER TABLE renames, which the event does not tell: it has the new one, `names`. -#}
+{#- A table's name in a statement, with its database or without, and what comes before the one that it renames. -#}
+{% macro _debezium_name_part() -%}
+(?:`[^`]+`|"[^"]+"|[^\\s.`"(]+)
+{%- endmacro %}
+
+
+{% macro _debezium_renaming_ddl() -%}
+{%- set gap = dbt_cdc._debezium_gap() -%}
+{{ gap }}*+(?:alter{{ gap }}++(?:(?:online|ignore){{ gap }}++)*table|rename{{ gap }}++tables?){{ gap }}++
+{#- #}(?:if{{ gap }}++exists{{ gap }}++)?
+{%- endmacro %}
+
+
+{#- A rename into a database that is named, of a table whose own is not: which that was the event does not tell. -#}
+{% macro _debezium_moving_ddl() -%}
+{%- set gap, part = dbt_cdc._debezium_gap(), dbt_cdc._debezium_name_part() -%}
+{{ dbt_cdc._debezium_renaming_ddl() }}{{ part }}{{ gap }}++(?:to{{ gap }}++|.*?\\brename{{ gap }}++
+{#- #}(?:(?:to|as){{ gap }}++|={{ gap }}*)?){{ part }}[.]{{ part }}
+{%- endmacro %}
+
+
+{#- The name of the table that an ALTER or RENAME TABLE renames, which the event does not tell: it has the new one,
+    `names`. A RENAME has an event for each clause. -#}
 {% macro _debezium_altered_name(names) -%}
-{%- set gap, part = dbt_cdc._debezium_gap(), '(?:`[^`]+`|"[^"]+"|[^\\\\s.`"(]+)' -%}
+{%- set part = dbt_cdc._debezium_name_part() -%}
 if(change.type = 'ALTER' and ddl rlike '(?i)\\brename\\b', element_at(transform(array(regexp_extract_all(
-            regexp_extract(
-                ddl, '(?is)^{{ gap }}*+alter{{ gap }}++(?:(?:online|ignore){{ gap }}++)*table{{ gap }}++
-                {#- #}(?:if{{ gap }}++exists{{ gap }}++)?({{ part }}(?:[.]{{ part }})?)', 1
-            ), '{{ part }}', 0
+            regexp_extract(ddl, '(?is)^{{ dbt_cdc._debezium_renaming_ddl() }}({{ part }}(?:[.]{{ part }})?)', 1),
+            '{{ part }}', 0
         )), given -> concat(
             slice({{ names }}, 1, 2 - size(given)), transform(given, part -> trim(both '`"' from part))
         )), 1), null)
@@ -176,14 +209,24 @@ numbered as (
                 if(kind in ('c', 'u', 'd'), concat(source_schema, '.', source_name), null) as source_table,
                 -- without a key the row, which differs where its key changes
                 coalesce(nullif(key, 'null'), before, after) as row_key,
-                coalesce(max(has_other_place) over (partition by xid), false) as is_renumbered
+                -- or it has sent some without numbers, and again with them
+                coalesce(max(has_other_place) over (partition by xid), false)
+                or max(total_order is null and kind <> 'ddl') over (partition by xid)
+                and max(total_order is not null) over (partition by xid) as is_renumbered,
+                coalesce(min(if(has_other_place, has_same_row, null)) over (partition by xid), false) as is_moved
             from (
                 select
                     *,
                     -- a connector that restarted inside the transaction numbers its events from 1 again
                     total_order is not null
-                    and min(place) over same_order <> max(place) over same_order as has_other_place
-                from changes_in_binlog
+                    and min(place) over same_order <> max(place) over same_order as has_other_place,
+                    min(row_text) over same_order = max(row_text) over same_order as has_same_row
+                from (
+                    select
+                        *,
+                        xxhash64(kind, source_schema, source_name, before, after) as row_text
+                    from changes_in_binlog
+                )
                 window same_order as (partition by xid, total_order)
             )
         )
@@ -200,12 +243,12 @@ spans as (
         case
             -- one transaction follows the other, and none is in two files
             when
-                (first_wal div {{ 2 ** 32 }} <> last_wal div {{ 2 ** 32 }} or next_wal <= last_wal)
+                (first_wal div {{ 2 ** 32 }} <> last_wal div {{ 2 ** 32 }} or next_wal <= last_wal or is_moved)
                 and not {{ dbt_cdc._is_given_up('xid') }}
                 then {{ dbt_cdc._raise_bad_record(
                     "concat('transaction ', xid)",
-                    "'its events are among those of others, or in two files of the binary log: the connector has gone '"
-                    ~ " || 'to another server (a failover), and has sent it again'",
+                    "'its events are among those of others, in two files of the binary log, or at two places of one: '"
+                    ~ " || 'the connector has gone to another server (a failover), and has sent it again'",
                     'give the events of the new server a log and a schema of their own; nothing of this batch is in '
                     ~ 'the log; to go on without it, give vars: {cdc_give_up_transactions: [...]} and its name'
                 ) | indent(16) }}
@@ -231,6 +274,7 @@ spans as (
             max(number) as events,
             count(distinct if(kind = 'ddl', number, null)) as ddl_events,
             bool_or(has_metadata and kind in ('c', 'u', 'd')) as has_end,
+            max(is_moved) as is_moved,
             -- a connector that restarted counts from 1 again, and its END those since then: each event follows another
             count(distinct if(follows_on, number, null)) = max(number) as has_no_hole,
             min(if(is_last, total_order, null)) as last_order

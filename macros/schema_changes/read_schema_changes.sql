@@ -92,3 +92,20 @@
         )
     )
 {%- endmacro %}
+
+
+{#- Those of tables that participants spell in another letter case, each by its LSN. -#}
+{% macro _respelt_changes_sql() -%}
+{%- set tables = dbt_cdc._source_tables_sql(dbt_cdc._participants().values()) -%}
+    transform(
+        filter(schema_changes, change -> not array_contains(
+            {{ dbt_cdc._indent(tables, 12) }},
+            named_struct('source_schema', change.source_schema, 'source_name', change.source_name)
+        ) and exists(
+            {{ dbt_cdc._indent(tables, 12) }},
+            own -> lower(own.source_schema) = lower(change.source_schema)
+            and lower(own.source_name) = lower(change.source_name)
+        )),
+        change -> change.lsn
+    )
+{%- endmacro %}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import replace
@@ -42,7 +43,6 @@ def schema_change(
     ids: list[str],
     is_snapshot: bool = False,
     table: str = "",
-    previous: str | None = None,
     source: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """What the connector sends to its topic of schema changes; the source of the event, which
@@ -55,7 +55,7 @@ def schema_change(
         source |= {"gtid": f"0-77-{database.xid}"}
     columns = [{"name": "id", "typeExpression": "INT", "length": None, "scale": None}]
     table = None if kind == "DROP" else {"primaryKeyColumnNames": ["id"], "columns": columns}
-    changes = [{"type": kind, "id": name, "previousId": previous, "table": table} for name in ids]
+    changes = [{"type": kind, "id": name, "table": table} for name in ids]
     value = {"source": source, "ts_ms": 1, "databaseName": "public", "ddl": ddl}
     connector._send("", {"databaseName": "public"}, {**value, "tableChanges": changes}, (0, 0))
     if connector.metadata:  # a DDL gets a BEGIN, and never an END
@@ -100,13 +100,13 @@ def test_schema_changes_and_truncates(shop: Shop, metadata: bool) -> None:
 
 
 RENAMES = [
-    # the statement, the new name, the old one where the event tells it
-    ("RENAME /* tool */ TABLE `t` TO `_t_old`", '"public"."_t_old"', '"public"."t"'),
-    ("RENAME /* tool */ TABLE `_t_new` TO `t`", '"public"."t"', '"public"."_t_new"'),
-    ("/* all */ alter /* it */ online table t\n rename to u", '"public"."u"', None),
-    ("ALTER TABLE if exists public.`a b`\tRENAME u", '"public"."u"', None),
-    ('alter table other."c.d" rename e', '"public"."e"', None),
-    ("alter table t rename column v to w", '"public"."t"', None),
+    # the statement, the new name
+    ("RENAME /* tool */ TABLE `t` TO `_t_old`", '"public"."_t_old"'),
+    ("RENAME /* tool */ TABLE `_t_new` TO `t`", '"public"."t"'),
+    ("/* all */ alter /* it */ online table t\n rename to u", '"public"."u"'),
+    ("ALTER TABLE if exists public.`a b`\tRENAME u", '"public"."u"'),
+    ('alter table other."c.d" rename e', '"public"."e"'),
+    ("alter table t rename column v to w", '"public"."t"'),
 ]
 
 
@@ -115,16 +115,15 @@ def test_a_renamed_table_has_a_record_under_either_name(shop: Shop, metadata: bo
     """The clauses of one RENAME are events of one place: the table that takes a name comes last."""
     _, connector = begin(shop, 1, metadata=metadata)
     source = None
-    for number, (statement, name, previous) in enumerate(RENAMES):
+    for number, (statement, name) in enumerate(RENAMES):
         source = schema_change(
-            connector, statement, "ALTER", [name], previous=previous,
-            source=source if number == 1 else None,
-        )  # fmt: skip
+            connector, statement, "ALTER", [name], source=source if number == 1 else None
+        )
     connector.beat()
     assert shop.run(connector.sent).success
     assert shop.is_balanced()
     image = '[{"name":"id","type":"int"}]'
-    away, taken, *alters = (statement for statement, *_ in RENAMES)
+    away, taken, *alters = (statement for statement, _ in RENAMES)
     named = shop.project.sql(
         "select * from {schema}.log where operation = 'DDL' order by lsn, source_name"
     )
@@ -144,6 +143,71 @@ def test_a_renamed_table_has_a_record_under_either_name(shop: Shop, metadata: bo
     ]
     assert shop.run(connector.sent).success  # copies
     assert len(ddl_of(shop)) == len(found)
+
+
+@pytest.mark.parametrize(
+    "statement", ["rename table t to archive.t", "alter table t rename archive.t"]
+)
+def test_a_table_that_moves_to_another_database(shop: Shop, statement: str) -> None:
+    """From which is in the statement alone, or in nothing that the event tells."""
+    _, connector = begin(shop, 1)
+    schema_change(connector, statement, "ALTER", ['"archive"."t"'])
+    connector.beat()
+    result = shop.run(connector.sent)
+    assert "does not tell from which: " + statement in result.output, result.output
+    shop.project.sql(
+        "update {schema}.landed set value = replace(value, 'table t', 'table public.t')"
+    )
+    assert shop.run([]).success
+    log = shop.project.sql("select * from {schema}.log where operation = 'DDL' order by lsn")
+    assert [(r.source_schema, r.source_name) for r in log] == [("public", "t"), ("archive", "t")]
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_an_event_with_its_number_and_without(shop: Shop, is_first: bool) -> None:
+    """Metadata is switched on or off, and the connector sends its last transaction again."""
+    database, connector = begin(shop, 1, 2, metadata=is_first)
+    other = BinlogConnector(database, "my", metadata=not is_first)
+    other.next_transaction = connector.next_transaction
+    database.commit(updates(1), ("insert", "t", row(5, "a")))
+    for each in (connector, other):
+        each.stream()
+    database.commit(updates(2))
+    other.stream()
+    other.beat()
+    assert shop.run([*connector.sent, *other.sent]).success
+    assert shop.has(database)
+
+
+def test_a_failover_to_a_file_of_the_same_number(shop: Shop) -> None:
+    """Inside a transaction: the new server sends it from its beginning, at other places."""
+    database, connector = begin(shop, 1, 2, 3)
+    database.commit(updates(1, 2, 3))
+    start = len(connector.sent)
+    connector.stream()
+    again = [
+        replace(
+            e, value=re.sub(r'"pos": ?(\d+)', lambda m: f'"pos": {int(m[1]) + 50}', e.value or "")
+        )
+        for e in connector.sent[start:]
+    ]
+    result = shop.run([*connector.sent[: start + 3], *again])
+    assert "the connector has gone to another server (a failover)" in result.output, result.output
+
+
+def test_a_before_image_that_leaves_out_values(shop: Shop) -> None:
+    database, connector = begin(shop, 1)
+    database.commit(updates(1))
+    connector.stream()
+    left_out = '"v": "__debezium_unavailable_value"'
+    events = [
+        replace(e, value=re.sub(r'"v": "[^"]*"', left_out, e.value))
+        if e.value and '"op": "u"' in e.value
+        else e
+        for e in connector.sent
+    ]
+    result = shop.run(events)
+    assert "its before image leaves out values: set binlog_row_image=FULL" in result.output
 
 
 def test_ddl_that_empties_tables_without_telling_them_is_refused(shop: Shop) -> None:
