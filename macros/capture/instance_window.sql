@@ -1,7 +1,8 @@
 {#- The window as one instance sees it: until it is published an instance starts at its low end, which may lie
     before the window: at the log's start, or where windows were published without it (`is_backfill`); one that
-    takes over from another starts at that LSN. One that ended has an `end_lsn`, the first that it lacks. Of the
-    commit at `emptied_lsn` it has what is behind `emptied_place`, where its table was emptied. -#}
+    takes over from another starts at that LSN. It is new in the window (`is_late`) unless all are. One that ended
+    has an `end_lsn`, the first that it lacks. Of the commit at `emptied_lsn` it has what is behind `emptied_place`,
+    where its table was emptied. -#}
 {% macro _instance_window(instance, window) %}
     {% set window = dict(
         window, log=window.log or dbt_cdc._log_relation(),
@@ -14,7 +15,7 @@
         else dbt_cdc.decrement_lsn(registered.start_lsn) if registered else window.previous_lsn %}
     {% set plan = dbt_cdc._invocation_cache().get('plans', {}).get(instance.name | lower, {}) %}
     {% do window.update(
-        is_backfill=is_late and previous_lsn < window.previous_lsn, end_lsn=registered.get('end_lsn'),
+        is_late=is_late, is_backfill=is_late and previous_lsn < window.previous_lsn, end_lsn=registered.get('end_lsn'),
         emptied_lsn=plan.get('emptied_lsn'), emptied_place=plan.get('emptied_place')
     ) %}
     {% do window.update(previous_lsn=previous_lsn) if is_late %}
@@ -23,10 +24,11 @@
 {% endmacro %}
 
 
-{#- Whether the window holds any change of the instance's table. -#}
+{#- Whether the window may hold a change of the instance's table. Of one that is new in it, what was written down when
+    the window was opened need not tell: records may have been corrected since, as where the table was renamed. -#}
 {% macro _is_touched(instance, window) %}
     {% do return(
-        window.is_backfill
+        window.is_late
         or (dbt_cdc._source_of(instance) in window.touched_tables
             and (window.end_lsn or '0xG') > dbt_cdc.increment_lsn(window.previous_lsn))
     ) %}

@@ -4,6 +4,9 @@
 {% macro _mapping_rows(window) -%}
     {%- set transactions = dbt_cdc._transactions_of(window) -%}
     {%- set asked = dbt_cdc._instances_of(window.updated_tables or []) -%}
+    {#- see _is_touched -#}
+    {%- do asked.extend(dbt_cdc._new_instances(window) | reject('in', asked) | list)
+        if window.to_lsn and window.previous_lsn != dbt_cdc._zero_lsn() -%}
     {%- set backfilling = dbt_cdc._backfilling(window) -%}
 with entered as (
     select

@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 from database import Answer
+from reference.log import int_to_lsn, lsn_to_int
 from shop import HIGH, INSTANCES, LOW, ORDERS, Shop
 
 PLANS = [
@@ -323,6 +324,28 @@ def test_an_instance_that_was_there_takes_over_what_it_captures(shop: Shop) -> N
            {"dbo_orders_v2": {"is_new": is_new, "problem": None}}) for renamed, is_new, _ in given),
     )  # fmt: skip
     assert found == [name for *_, name in given]
+
+
+def test_a_new_instance_is_asked_whatever_the_window_touches(shop: Shop) -> None:
+    """Its records may have been given its table since the window was opened; in a first window
+    all are new, and in none is one that was published."""
+    instance = {"name": "dbo_notes", "source_schema": "dbo", "source_name": "notes"}
+    others = [i.capture_instance for i in INSTANCES if i.capture_instance != "dbo_notes"]
+    enters = {"previous_lsn": int_to_lsn(lsn_to_int(LOW) - 1), "to_lsn": HIGH, "log": "landed",
+              "touched_tables": [], "ends_with_rows": True, "published": others}  # fmt: skip
+    later = {**enters, "published": [*others, "dbo_notes"]}
+    windows = [enters, later, {**enters, "previous_lsn": int_to_lsn(0), "published": []}]
+    seen = shop.values(*(
+        ("_instance_window", {**instance, "registered": {"start_lsn": LOW}},
+         {**window, "transactions_relation": "transactions"}) for window in windows
+    ))  # fmt: skip
+    found = shop.values(
+        ("_plan_instances", later, False),
+        *(("_is_touched", instance, window) for window in seen),
+        *(("_mapping_rows", window) for window in windows),
+    )[1:]
+    assert found[:3] == [True, False, False]
+    assert ["dbo_notes_ct" in sql for sql in found[3:]] == [True, False, False]
 
 
 def test_a_value_that_does_not_fit_is_of_its_column(shop: Shop) -> None:

@@ -900,6 +900,33 @@ def test_a_rename_behind_rows_of_its_transaction(make_project: Callable[..., Pro
 
 
 @pytest.mark.more
+def test_a_table_that_is_renamed_behind_its_own_rows(make_project: Callable[..., Project]) -> None:
+    """The window was opened when nothing in it was of the new name."""
+    old = CaptureInstance("dbo", "items", "dbo_items", (("id", "int"), ("qty", "int")), KEY)
+    new = replace(old, source_name="goods", capture_instance="goods")
+    target, log = Capture(make_project, [old]), Log()
+    log.commit(("INSERT", "items", {"id": 1, "qty": 5}))
+    log.land(target)
+    target.run()
+    images = {"id": 1, "qty": 5}, {"id": 1, "qty": 7}
+    ddl = "alter table items rename to goods", {"id": "int", "qty": "int"}
+    border = log.commit(("UPDATE", "items", images), ("DDL", "items", ddl))
+    log.land(target)
+    assert "enable_table.py" in target.project.dbt("run").messages["dbo_items_ct"].message
+    put_models(target, [new])
+    message = target.project.dbt("run").messages["goods_ct"].message
+    assert "CDC 22931: " in message and ": give them the new name" in message
+    (early,) = [record for record in log.records if record.operation == "UPDATE"]
+    target.amend(early.lsn, source_name="goods")
+    log.records[log.records.index(early)] = replace(early, source_name="goods")
+    target.run()
+    check(target, log, new)
+    assert len(target.changes(new)) == 2
+    entered = target.sql("select max(start_lsn) as lsn from {schema}.lsn_time_mapping")
+    assert entered[0].lsn == border
+
+
+@pytest.mark.more
 def test_a_rename_without_ddl_behind_rows_of_its_transaction(
     make_project: Callable[..., Project],
 ) -> None:
