@@ -84,7 +84,8 @@
     {% elif missing and others and instance.name | lower in window.published
         and not (earlier.get('had_name') and dbt_cdc._are_published(others, window)) %}
         {% set end_lsn = dbt_cdc._first_commit_with(new, window) %}
-        {% set found = dbt_cdc._records_before(instance, window, end_lsn, window.floor_lsn, lsn, missing) if end_lsn %}
+        {% set found = dbt_cdc._records_before(
+            window, end_lsn, window.floor_lsn, [dbt_cdc._is_before(instance, lsn, missing)]) if end_lsn %}
         {% do dbt_cdc.raise_cdc_error(
             22930, "capture instance '" ~ instance.name ~ "' captures columns that table " ~ instance.table
             ~ ' has by another name from ' ~ lsn ~ ' on: ' ~ missing | join(', ') ~ '; behind ' ~ found.text,

@@ -4,7 +4,8 @@
 {#- {columns: {name: {type, source_type, declared_type}}, history: [...], emptied_lsn, emptied_place, emptied_by,
     is_dropped, problem, is_new, sees_log_start}, the columns as they are after the changes. The commit at `emptied_lsn`
     has emptied the table, without a record of each row, by its record at `emptied_place`; `is_dropped` is none where
-    nothing tells. A change that the change table cannot follow ends the plan; `problem` is {lsn, place, number, text}.
+    nothing tells. A change that the change table cannot follow ends the plan; `problem` is {lsn, place, number, text},
+    and later renames count in it alone.
     `registered` is what the metadata tables hold of the instance; until it is published it is new, and what a run that
     died has seen does not count. -#}
 {% macro _plan_schema_changes(instance, registered, changes, is_published=true) %}
@@ -39,6 +40,7 @@
             {% do plan.update(is_dropped=effect.is_dropped) if effect.is_dropped is not none %}
         {% endif %}
     {% endfor %}
+    {% do dbt_cdc._follow_renames(plan, instance, changes) if plan.problem %}
     {% do dbt_cdc._widen_as_given(instance, plan) %}
     {% do return(plan) %}
 {% endmacro %}
@@ -137,7 +139,8 @@
         {% do return({'number': 4928, 'text': "captured column '" ~ column ~ "' was renamed to '"
             ~ spelling[column | lower] ~ "'", 'renamed': {column | lower: column | lower}}) %}
     {% endfor %}
-    {% for name in dbt_cdc._columns_gone(plan, change) + dbt_cdc._names_taken(instance, plan, change, spelling) %}
+    {% for name in dbt_cdc._columns_gone(plan, change, changes)
+        + dbt_cdc._names_taken(instance, plan, change, spelling) %}
         {% if name | lower in renamed %}
             {% do return({'number': 4928, 'text': "captured column '" ~ name
                 ~ "' was renamed to '" ~ renamed[name | lower] ~ "'", 'renamed': renamed}) %}
@@ -154,13 +157,18 @@
 
 
 {#- The captured columns that the record does not list and that were there before it: an earlier one listed
-    them, or there is no earlier one and the table is older than what the instance sees of the log. -#}
-{% macro _columns_gone(plan, change) %}
+    them, or there is no earlier one and the table is older than what the instance sees of the log. What later ones of
+    the window list, a new instance was made for. -#}
+{% macro _columns_gone(plan, change, changes) %}
     {% set present = (change.columns or []) | map(attribute='name') | map('lower') | list %}
     {% set is_first = not plan.columns.values() | selectattr('source_type') | list %}
-    {% set gone = [] %}
+    {% set gone, later = [], [] %}
+    {% for other in changes if plan.is_new and other.lsn > change.lsn
+        and dbt_cdc._source_of(other) == dbt_cdc._source_of(change) %}
+        {% do later.extend((other.columns or []) | map(attribute='name') | map('lower')) %}
+    {% endfor %}
     {% for name, column in plan.columns.items() if present and name | lower not in present
-        and (column.source_type or is_first and not plan.sees_log_start) %}
+        and (column.source_type or is_first and not plan.sees_log_start and name | lower not in later) %}
         {% do gone.append(name) %}
     {% endfor %}
     {% do return(gone) %}

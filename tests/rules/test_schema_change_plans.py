@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from database import Answer
@@ -172,6 +174,97 @@ def test_a_char_column_is_outgrown(shop: Shop) -> None:
 def test_renamed_columns(shop: Shop) -> None:
     found = shop.values(*(("_renamed_columns", command) for command, _ in RENAMED))
     assert list(zip([command for command, _ in RENAMED], found, strict=True)) == RENAMED
+
+
+def test_a_column_is_renamed_more_than_once(shop: Shop) -> None:
+    """The instance that goes on has the last name of the window; one that a column had again is
+    right. What a text of several statements does is one rename."""
+    known = registered(("k", "int", "int"), ("c", "int", "int"))
+
+    def renames(*names: str, table: str = "t") -> list[dict[str, Any]]:
+        return [
+            change(f"0x{n}", columns=listed(k="int", **{new: "int"}), source_name=table,
+                   ddl_command=f"alter table {table} rename column {old} to {new}")
+            for n, (old, new) in enumerate(itertools.pairwise(names), 2)
+        ]  # fmt: skip
+
+    key_dropped = change("0x1", columns=listed(k="int", c="int"),
+                         ddl_command="alter table t drop primary key")  # fmt: skip
+    moved = change("0x1", ddl_command="alter table t rename to u")
+    at_once = change("0x1", columns=listed(k="int", E="int"),
+                     ddl_command="exec sp_rename 't.c', 'd', 'column';"
+                     " exec sp_rename 't.d', 'E', 'column'")  # fmt: skip
+    found = plans(
+        shop, (known, renames("c", "d", "e")), (known, renames("c", "d", "c")),
+        (known, [key_dropped, *renames("c", "d")]), (known, [moved, *renames("c", "d", table="u")]),
+        (known, [at_once]), (known, [key_dropped]),
+    )  # fmt: skip
+    problems = [plan["problem"] for plan in found]
+    assert [p["number"] for p in problems] == [4928, 4928, 22979, 22931, 4928, 22979]
+    assert [p.get("renamed") for p in problems] == [
+        {"c": "e"}, {"c": "c"}, {"c": "d"}, {"c": "d"}, {"c": "e", "d": "e"}, None,
+    ]  # fmt: skip
+    asked = [[(r["place"], r["old"], r["new"]) for r in p.get("renames", [])] for p in problems]
+    assert asked == [
+        [("0x2", "c", "e"), ("0x3", "d", "e")], [("0x3", "d", "c")], [("0x2", "c", "d")],
+        [("0x2", "c", "d")], [("0x1", "c", "E")], [],
+    ]  # fmt: skip
+
+
+def test_a_key_that_gets_its_name_later_in_the_window(shop: Shop) -> None:
+    """It does not stop the new instance that has it."""
+    new = {**registered(("no", "int", None)), "lost_lsn": "0x0"}
+    instance = {**INSTANCE, "index_columns": ["no"]}
+    first = change("0x1", columns=listed(nr="int"), ddl_command="alter table t rename id to nr")
+    last = change("0x2", columns=listed(no="int"), ddl_command="alter table t rename nr to no")
+    found = shop.values(*(
+        ("_plan_schema_changes", instance, new, changes, False)
+        for changes in ([first, last], [first])
+    ))  # fmt: skip
+    assert [(plan["problem"] or {}).get("number") for plan in found] == [None, 22983]
+
+
+def records_before(shop: Shop, commands: Sequence[str], *listings: Any) -> tuple[str, str, str]:
+    """Where dbo.orders is renamed by the commands and dbo_orders_v2 is entered for it: the query
+    for records with old names, and what the error says where there are some."""
+    shown = {"source_schema": "dbo", "source_name": "orders", "operation": "DDL"}
+    lsns = [int_to_lsn(lsn_to_int(LOW) + n) for n in range(len(commands))]
+    logged = [
+        {"lsn": lsn, **shown, "ddl_command": command, "after_image": json.dumps(columns)}
+        for lsn, command, columns in zip(lsns, commands, listings, strict=True)
+    ]
+    asked = []
+
+    def answer(sql: str) -> list[dict[str, Any]]:
+        asked.append(sql)
+        return [{"records": 2, "first_lsn": LOW, "last_lsn": HIGH}]
+
+    names = [i.capture_instance for i in INSTANCES]
+    window = {
+        "previous_lsn": int_to_lsn(lsn_to_int(LOW) - 1), "to_lsn": HIGH, "log": "landed",
+        "floor_lsn": LOW, "touched_tables": [],
+        "published": [name for name in names if name != "dbo_orders_v2"],
+        "schema_changes": [{**shown, "lsn": lsn, "commit_lsn": HIGH, "record_time": None}
+                           for lsn in lsns],
+    }  # fmt: skip
+    (found,) = shop.values(("_plan_instances", window, False), answer={
+        "select lsn, source_schema, source_name, ddl_command, after_image": logged,
+        r"count\(\*\) as records, min": answer,
+    })  # fmt: skip
+    problems = [found["plans"][name]["problem"] for name in ("dbo_orders", "dbo_orders_v2")]
+    assert problems[0] == problems[1]
+    return asked[0], problems[0]["text"], problems[0]["advice"]
+
+
+def test_records_with_a_name_between_two_renames(shop: Shop) -> None:
+    commands = [f"alter table orders rename {names}" for names in ("qty to n", "n to amount")]
+    sql, text, advice = records_before(
+        shop, commands, listed(id="int", n="int"), listed(id="int", amount="int"))  # fmt: skip
+    for n, name in enumerate(("qty", "n")):
+        place = int_to_lsn(lsn_to_int(LOW) + n)
+        assert f"log.lsn < '{place}' and arrays_overlap(" in sql and f"array('{name}'))" in sql
+    assert "was renamed to 'n', behind 2 records of this window that have the old name" in text
+    assert "give them the new name, too (qty is amount, n is amount; an UPDATE of landed" in advice
 
 
 def test_a_column_gets_another_letter_case(shop: Shop) -> None:

@@ -874,11 +874,12 @@ def test_a_rename_behind_rows_of_its_transaction(make_project: Callable[..., Pro
     put_models(target, [new])
     result = target.project.dbt("run")
     early = [r for r in log.records if r.lsn < border and "qty" in (r.after_image or "")][1:]
-    said = f", behind 2 records of its transaction that have the old name (lsn {early[0].lsn} to"
+    said = f", behind 2 records of this window that have the old name (lsn {early[0].lsn} to"
     for name in ("dbo_items", "items_2"):
         message = result.messages[f"{name}_ct"].message
         assert f"CDC 4928: capture instance '{name}' cannot follow table dbo.items" in message
         assert f"was renamed to 'quantity'{said} {early[1].lsn}): give them the new" in message
+        assert "the new name, too (qty is quantity; an UPDATE of " in message
     assert len(target.changes(NOTES)) == 1
     asked = "select count(*) from {schema}.items_2_ct"
     assert (
@@ -945,10 +946,8 @@ def test_a_rename_without_ddl_behind_rows_of_its_transaction(
     message = target.project.dbt("run").messages["scan_transactions"].message
     assert "CDC 22930: capture instance 'dbo_items' captures columns that table dbo.item" in message
     place = log.records[-3].lsn
-    assert (
-        f" on: id; behind 1 records of its transaction that have the old name (lsn {place} to "
-        in (message)
-    )
+    said = "on: id; behind 1 records of this window that have the old name"
+    assert f"{said} (lsn {place} to " in message
     for name in ("dbo_items", "items_2"):
         result = operation(target, "disable_table", source_schema="dbo", source_name="items",
                            capture_instance=name, dry_run=False)  # fmt: skip
