@@ -1,11 +1,13 @@
 {#- What becomes of captured columns once their instance cannot follow: until the window ends they may be renamed, and
     more than once, also in a table that was renamed itself. -#}
 
-{#- Adds to the problem `renames`, of each {lsn, place, old, new}: the columns are `new` where the window ends, and what
-    is before the record at `place`, of the commit at `lsn`, has them as `old`. `renamed` is {old: new} of all, in lower
-    case. -#}
+{#- Adds to the problem `renames`, of each {lsn, place, old, new, is_taken, is_ambiguous}: the columns are `new` where
+    the window ends, and what is before the record at `place`, of the commit at `lsn`, has them as `old`. Where another
+    column has that name in the end, it `is_taken`; `is_ambiguous` if images with the old names may look like those
+    with the new ones. `renamed` is {old: new} of all, in lower case. -#}
 {% macro _follow_renames(plan, instance, changes) %}
     {% set problem, now, renames, renamed = plan.problem, {}, [], {} %}
+    {% set names_before, names_after = [], [] %}
     {% for name in plan.columns %}
         {% do now.update({name: name}) %}
     {% endfor %}
@@ -14,13 +16,19 @@
             or change.source_name | lower == (problem.new_name or '') | lower)
         and (change.commit_lsn, change.lsn) >= (problem.lsn, problem.place) %}
         {% set given = dbt_cdc._renames_by(change, now.values() | list) %}
+        {% do names_before.extend(dbt_cdc._renamed_columns(change.ddl_command)) %}
+        {% do names_after.append(change.columns | map(attribute='name') | map('lower') | list) if change.columns %}
         {% for name, old in now.items() if old in given %}
             {% do renames.append({'name': name, 'lsn': change.commit_lsn, 'place': change.lsn, 'old': old}) %}
             {% do now.update({name: given[old]}) %}
         {% endfor %}
     {% endfor %}
     {% for rename in renames %}
-        {% do rename.update(new=now[rename.name]) %}
+        {% set old, new = rename.old | lower, now[rename.name] | lower %}
+        {% set is_taken = old != new and names_after != [] and old in names_after[-1] %}
+        {% do rename.update(
+            new=now[rename.name], is_taken=is_taken,
+            is_ambiguous=is_taken and (new in names_before or instance.before_image == 'partial')) %}
         {% do renamed.update({rename.name | lower: rename.new | lower}) %}
     {% endfor %}
     {#- one that got its old name back -#}

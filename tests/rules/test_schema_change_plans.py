@@ -267,6 +267,31 @@ def test_records_with_a_name_between_two_renames(shop: Shop) -> None:
     assert "give them the new name, too (qty is amount, n is amount; an UPDATE of landed" in advice
 
 
+def test_records_whose_name_another_column_takes(shop: Shop) -> None:
+    """One that was corrected has both names. Of two columns that swap theirs none tells it, nor of
+    images that may lack one."""
+    take = "alter table orders rename qty to old_qty, rename n to qty"
+    sql, _, advice = records_before(shop, [take], listed(id="int", old_qty="int", qty="int"))
+    assert sql.count("json_object_keys(image)") == 2
+    assert "json_object_keys(image), 'old_qty'))" in sql
+    assert "give them the new name, too (qty is old_qty; an UPDATE of landed" in advice
+    swap = "alter table orders rename column qty to n, rename column n to qty"
+    sql, _, advice = records_before(shop, [swap], listed(id="int", n="int", qty="int"))
+    assert "array('qty'))" in sql and "json_object_keys(image)" not in sql
+    assert advice.startswith("other columns have the names qty now, so no record would tell that")
+    assert "corrected: capture the table anew, without this window: disable" in advice
+    known = registered(("c", "int", "int"), ("b", "int", "int"))
+    taken = change(columns=listed(a="int", c="int"), ddl_command="alter table t rename c to a,"
+                   " rename b to c")  # fmt: skip
+    found = shop.values(*(
+        ("_plan_schema_changes", {**INSTANCE, "before_image": images}, known, [taken])
+        for images in ("complete", "partial")
+    ))  # fmt: skip
+    told = [[(r["old"], r["is_taken"], r["is_ambiguous"]) for r in plan["problem"]["renames"]]
+            for plan in found]  # fmt: skip
+    assert told == [[("c", True, is_partial), ("b", False, False)] for is_partial in (False, True)]
+
+
 def test_a_column_gets_another_letter_case(shop: Shop) -> None:
     """Images bear the new name then; a statement may spell a name that stays as it is otherwise."""
     known = registered(("k", "int", "int"), ("c", "int", "int"))

@@ -901,6 +901,49 @@ def test_a_rename_behind_rows_of_its_transaction(make_project: Callable[..., Pro
 
 
 @pytest.mark.more
+def test_a_name_that_another_column_takes_behind_rows(make_project: Callable[..., Project]) -> None:
+    """And a second rename behind others: the run goes on once all records have the last names."""
+    old = CaptureInstance(
+        "dbo", "items", "dbo_items", (("id", "int"), ("a", "int"), ("b", "int")), KEY
+    )
+    new = replace(old, capture_instance="items_2",
+                  columns=(("id", "int"), ("older", "int"), ("a", "int")))  # fmt: skip
+    target, log = Capture(make_project, [old]), Log()
+    log.commit(("INSERT", "items", {"id": 1, "a": 5, "b": 6}))
+    log.land(target)
+    target.run()
+    border = log.commit(
+        ("UPDATE", "items", ({"id": 1, "a": 5, "b": 6}, {"id": 1, "a": 7, "b": 6})),
+        ("DDL", "items", ("alter table items rename column a to old_a, rename column b to a",
+                          {"id": "int", "old_a": "int", "a": "int"})),
+        ("INSERT", "items", {"id": 2, "old_a": 1, "a": 2}),
+        ("DDL", "items", ("alter table items rename column old_a to older",
+                          {"id": "int", "older": "int", "a": "int"})),
+        ("INSERT", "items", {"id": 3, "older": 3, "a": 4}),
+    )  # fmt: skip
+    log.land(target)
+    message = target.project.dbt("run").messages["dbo_items_ct"].message
+    assert "capture_instance: items_2" not in message and "captured_column_list" not in message
+    put_models(target, [new])
+    early = [r for r in log.records if r.operation in ("INSERT", "UPDATE")][1:3]
+    for record, names in zip(early, ({"a": "older", "b": "a"}, {"old_a": "older"}), strict=True):
+        message = target.project.dbt("run").messages["items_2_ct"].message
+        assert f" have the old name (lsn {record.lsn} to {early[1].lsn}): give them the" in message
+        assert "(a is older, b is a, old_a is older; an UPDATE of " in message
+        images = {
+            side: json.dumps({names.get(k, k): v for k, v in json.loads(image).items()})
+            for side in ("before_image", "after_image")
+            if (image := getattr(record, side))
+        }
+        target.amend(record.lsn, **images)
+        log.records[log.records.index(record)] = replace(record, **images)
+    target.run()
+    last = int_to_lsn(lsn_to_int(border) - 1)
+    check(target, log, old, end=last)
+    check(target, log, new, start=last)
+
+
+@pytest.mark.more
 def test_a_table_that_is_renamed_behind_its_own_rows(make_project: Callable[..., Project]) -> None:
     """The window was opened when nothing in it was of the new name."""
     old = CaptureInstance("dbo", "items", "dbo_items", (("id", "int"), ("qty", "int")), KEY)
