@@ -198,44 +198,6 @@
 {% endmacro %}
 
 
-{#- The command that makes a second instance of the table as it is now, with what the first one has: what is
-    left of its key, its role, its choice of columns. `renamed`: {old: new}, in lower case. -#}
-{% macro _second_instance_advice(instance, renamed=none) %}
-    {% set renamed = renamed or {} %}
-    {% set ddl = dbt_cdc._last_ddl(dbt_cdc._log_relation(), instance.source_schema, instance.source_name) %}
-    {% set present = ddl.columns | map(attribute='name') | list if ddl else [] %}
-    {% set captured, key, given = [], [], [] %}
-    {% for column in instance.columns or [] %}
-        {% do captured.append(renamed.get(column.name | lower, column.name | lower)) %}
-    {% endfor %}
-    {% set spelled = dict(zip(present | map('lower'), present)) %}
-    {% for name in instance.index_columns %}
-        {% set now = renamed.get(name | lower, name) %}
-        {% do key.append(spelled.get(now | lower, now)) if not present or now | lower in spelled %}
-    {% endfor %}
-    {% set chosen = [] %}
-    {% for name in present if name | lower in captured %}
-        {% do chosen.append(name) %}
-    {% endfor %}
-    {% for name, value in {
-        'source_schema': instance.source_schema, 'source_name': instance.source_name,
-        'capture_instance': instance.name ~ '_2', 'index_columns': key,
-        'index_name': instance.index_name if key, 'role_name': instance.role_name,
-        'captured_column_list': chosen if chosen | length < present | length,
-    }.items() if value %}
-        {% do given.append(name ~ ': ' ~ (
-            dbt_cdc._yaml_text(value) if value is string else dbt_cdc._yaml_list(value))) %}
-    {% endfor %}
-    {% do given.append('supports_net_changes: false') if key and instance.supports_net_changes is false %}
-    {% do return(
-        "make a second instance of it: python dbt_packages/dbt_cdc/scripts/enable_table.py '{"
-        ~ (given | join(', ')).replace("'", "'\\''") ~ "}', which lists it in cdc_capture_instances of dbt_project.yml "
-        ~ 'or prints the line to add, and run again: it takes over at that commit, this one ends there and stays '
-        ~ 'readable; until then this window is not published'
-    ) %}
-{% endmacro %}
-
-
 {#- The columns whose source has by now a type of which they do not hold all values: {name: source type}. -#}
 {% macro _outgrown_columns(plan) %}
     {% set outgrown = {} %}

@@ -11,6 +11,7 @@ from typing import Any
 from database import Answer
 from reference.log import int_to_lsn, lsn_to_int
 from shop import HIGH, INSTANCES, LOW, ORDERS, Shop
+from shop import registered as known_of
 
 PLANS = [
     # registered type, source type before, source type now, command -> type after, is_update, number
@@ -560,6 +561,55 @@ def test_the_advised_key_has_the_columns_that_are_left(shop: Shop) -> None:
     ))  # fmt: skip
     assert "capture_instance: dbo_orders_2, index_columns: [id]}'" in whole
     assert "capture_instance: dbo_orders_2}'" in none
+
+
+def test_the_advice_makes_room_for_a_third_instance(shop: Shop) -> None:
+    """enable_table refuses it beside two: one that has ended goes first, or one that is not
+    stopped, else the older one. The new name is one that nobody has."""
+    table = {"source_schema": "dbo", "index_columns": ["id"]}
+    orders = {**table, "source_name": "orders", "name": "dbo_orders"}
+    lsns = [int_to_lsn(lsn_to_int(LOW) + n) for n in range(3)]
+    window = {
+        "previous_lsn": LOW, "to_lsn": HIGH, "log": "landed", "touched_tables": [],
+        "floor_lsn": LOW, "published": [i.capture_instance for i in INSTANCES],
+        "schema_changes": [{"source_schema": "dbo", "source_name": "orders", "operation": "DDL",
+                            "lsn": HIGH, "commit_lsn": HIGH, "record_time": None}],
+    }  # fmt: skip
+    rename = "alter table orders rename column qty to quantity"
+
+    def advice(instance: dict[str, Any], command: str | None = None, **ends: Any) -> str:
+        image = json.dumps(listed(id="int", **{"quantity" if command else "qty": "int"}))
+        record = {"source_schema": "dbo", "source_name": "orders", "lsn": HIGH}
+        rows = [
+            known_of(i, start_lsn=lsns[i is ORDERS], **(ends if i is ORDERS else {}))
+            for i in INSTANCES
+        ]  # fmt: skip
+        given: dict[str, Answer] = {
+            "select lsn, source_schema, source_name, ddl_command, after_image": [
+                {**record, "ddl_command": command, "after_image": image}
+            ],
+            r"from \S*change_tables as instances": rows,
+        }
+        calls = ("_plan_instances", window, False), ("_second_instance_advice", instance)
+        return str(shop.values(*calls, answer=given)[1])
+
+    v2 = {**orders, "name": "dbo_orders_v2"}
+    assert "disable" not in advice({**table, "source_name": "notes", "name": "dbo_notes"})
+    found = [
+        advice(orders), advice(v2), advice(orders, rename), advice(v2, rename),
+        advice(v2, rename, end_lsn=HIGH),
+    ]  # fmt: skip
+    whom = [text.split("those who read '")[1].split(", to the")[0] for text in found]
+    older = "dbo_orders_v2', which is the older of the two that stop here"
+    assert whom == [
+        "dbo_orders_v2', which goes on", "dbo_orders', which goes on", older, older,
+        "dbo_orders', which has ended",
+    ]  # fmt: skip
+    assert "source_name: orders, capture_instance: dbo_orders_v2, dry_run: false}'; th" in found[2]
+    kept = [text.split("at that commit, ")[1].split(" one ends")[0] for text in found]
+    assert kept == ["this", "this", "this", "the other", "this"]
+    (named,) = shop.values(("_free_name", {"name": "dbo_Notes"}, {"dbo_notes_2": {}}))
+    assert named == "dbo_Notes_3"
 
 
 def test_only_changes_of_its_table_while_it_captures(shop: Shop) -> None:
