@@ -176,7 +176,8 @@ events as (
 {% macro _debezium_kind(events, batch) -%}
     {%- set place = "concat_ws('', 'event at position ', position, ' of topic ', topic)" -%}
     {%- set mend = ', which has its file, too, where the landing keeps that; correct it (an UPDATE, sent by '
-        ~ 'run_statement), or delete it and land it again; then run again: nothing of this batch is in the log' -%}
+        ~ 'run_statement), or land it again and take it out: ' ~ dbt_cdc._take_out_advice(events, 'position = ...')
+        ~ '; then run again: nothing of this batch is in the log' -%}
     case
         when position is null
             then {{ dbt_cdc._raise_bad_record(

@@ -178,7 +178,7 @@ emitted_transactions as (
         xid,
         case
             when begins_again
-                then {{ dbt_cdc._debezium_raise_begins_again('xid') }}
+                then {{ dbt_cdc._debezium_raise_begins_again('xid', batch) }}
             when gone_back is not null
                 then {{ dbt_cdc._debezium_raise_gone_back('another replica') | indent(16) }}
             else commit_lsn

@@ -110,7 +110,7 @@ events as (
     union all
     select
         {%- for name in names %}
-        {{ {'slot': dbt_cdc._debezium_slot_of_untold(), 'ended_at': 'null'}.get(name, name) }} as {{ name }}
+        {{ {'slot': dbt_cdc._debezium_slot_of_untold(batch), 'ended_at': 'null'}.get(name, name) }} as {{ name }}
         {{- ',' if not loop.last }}
         {%- endfor %}
     from numbered
@@ -137,7 +137,7 @@ events as (
 
 
 {#- The number of an event, or the error where nothing tells whether it is a copy. -#}
-{% macro _debezium_slot_of_untold() -%}
+{% macro _debezium_slot_of_untold(batch) -%}
 case
             when may_be_copy
                 then {{ dbt_cdc._raise_bad_record(
@@ -146,7 +146,8 @@ case
                     ~ "', which has no key, and was sent a second later or more: another row, or the same one sent "
                     ~ "again by a connector that restarted')",
                     'let the connector number the events, by provide.transaction.metadata=true; give the table a key; '
-                    ~ 'or remove the copy from the landed events; nothing of this batch is in the log'
+                    ~ 'or take key and value from the copy: '
+                    ~ dbt_cdc._take_out_advice(batch.events, 'position = ...') ~ '; nothing of this batch is in the log'
                 ) | indent(16) }}
             else number
         end

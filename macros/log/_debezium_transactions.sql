@@ -276,12 +276,13 @@ size(collect_set(if({{ mark }} is null, null, struct({{ mark }}, {{ row }})))) >
 {%- endmacro %}
 
 
-{% macro _debezium_raise_begins_again(place) -%}
+{% macro _debezium_raise_begins_again(place, batch) -%}
 {{ dbt_cdc._raise_bad_record(
     place, "'the snapshot has two first or two last rows there: the connector broke off and began again, or took a '"
     ~ " || 'second one where nothing was committed, and nothing tells the rows of one from those of the other'",
-    'nothing of this batch is in the log; delete the rows of the first attempt from what has landed (those of op r '
-    ~ 'whose ts_ms is below that of the last row marked first), and run again'
+    'nothing of this batch is in the log; take key and value from the rows of the first attempt, those of op r '
+    ~ 'whose ts_ms is below that of the last row marked first: ' ~ dbt_cdc._take_out_advice(batch.events)
+    ~ '; and run again'
 ) }}
 {%- endmacro %}
 
@@ -307,7 +308,7 @@ size(collect_set(if({{ mark }} is null, null, struct({{ mark }}, {{ row }})))) >
             ) }}
         {%- endif %}
         when begins_again
-            then {{ dbt_cdc._debezium_raise_begins_again("concat('snapshot:', commit_number)") }}
+            then {{ dbt_cdc._debezium_raise_begins_again("concat('snapshot:', commit_number)", batch) }}
         when gone_back is not null
             then {{ dbt_cdc._debezium_raise_gone_back('a new cluster') }}
         when (1 + last_ordinal) div {{ 2 ** 24 }} >= commit_number - previous_commit

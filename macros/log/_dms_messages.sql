@@ -114,8 +114,9 @@ message struct<{{ qlik }}>, _corrupt_record string
 {#- What a message is: I, U, D, T, nothing where it changes no row, or an error that says what is wrong with it. -#}
 {% macro _dms_letter(batch) -%}
 {%- set place = "concat_ws('', 'message at position ', position, ' of topic ' || topic)" -%}
-{%- set look = 'look at its row in ' ~ batch.messages ~ '; correct it (an UPDATE, sent by run_statement), or delete it '
-    ~ 'and land it again; then run again: nothing of this batch is in the log' -%}
+{%- set look = 'look at its row in ' ~ batch.messages ~ '; correct it (an UPDATE, sent by run_statement), or land it '
+    ~ 'again and take it out: ' ~ dbt_cdc._take_out_advice(batch.messages, 'position = ...')
+    ~ '; then run again: nothing of this batch is in the log' -%}
 case
     when position is null
         then {{ dbt_cdc._raise_bad_record(
@@ -150,7 +151,7 @@ case
         then {{ dbt_cdc._raise_bad_record(
             place, "concat('it tells a TRUNCATE of ', source_schema, '.', source_name, ', and not its place')",
             'begin again with a log and a schema of their own, and load the table again; where nothing is captured '
-            ~ 'yet, delete the message'
+            ~ 'yet, take the message out: ' ~ dbt_cdc._take_out_advice(batch.messages, 'position = ...')
         ) | indent(8) }}
     when change_seq is null and verb not in ('load', 'refresh')
         then {{ dbt_cdc._raise_bad_record(

@@ -113,6 +113,15 @@
 {% endmacro %}
 
 
+{#- How what has landed is taken out: the row keeps its place, which a landing knows it by, and is read as a tombstone. -#}
+{% macro _take_out_advice(events, which='...') %}
+    {% do return(
+        'update ' ~ events ~ ' set key = null, value = null where ' ~ which ~ ', sent by run_statement (do not delete '
+        ~ 'a row: it would land again; ' ~ dbt_cdc._page('landing.md') ~ ')'
+    ) %}
+{% endmacro %}
+
+
 {#- How a log takes in what landed late; `which` is said of the log. -#}
 {% macro _anew_advice(log, which='') %}
     {% do return(

@@ -81,7 +81,9 @@ select * from records
                 if is_late else 'with them it is another transaction: where nothing of it is captured '
                 ~ 'yet, write the log anew (dbt run --full-refresh --select ' ~ batch.log.identifier ~ '), '
                 ~ 'else begin a log of its own in another schema')
-                ~ '; to go on without them, remove them from where they landed, or give vars: '
+                ~ '; to go on without them, remove them from where they landed' ~ (
+                ': ' ~ dbt_cdc._take_out_advice(batch.messages) if batch.messages is not none)
+                ~ ', or give vars: '
                 ~ '{cdc_give_up_transactions: [...]} and their change_seqs'
             ) %}
         {% elif row.fate == 'other' %}
@@ -90,7 +92,9 @@ select * from records
                 ~ row.places ~ (' and more' if row.changes > 20 else ''),
                 'land them as they were sent: a NULL that is read as the empty text is another value; where you have '
                 ~ 'corrected the log, correct the rows alike; where a column has another type by now, or is gone, '
-                ~ 'remove the rows that the log has from where they landed; to go on with what the log has, give vars: '
+                ~ 'remove the rows that the log has from where they landed' ~ (
+                ' (' ~ dbt_cdc._take_out_advice(batch.messages) ~ ')' if batch.messages is not none)
+                ~ '; to go on with what the log has, give vars: '
                 ~ '{cdc_give_up_transactions: [...]} and their change_seqs'
             ) %}
         {% elif row.fate == 'full load' %}
