@@ -795,6 +795,34 @@ def test_a_later_snapshot_beside_a_transaction(shop, has_seen):
 
 
 @pytest.mark.more
+def test_an_attempt_at_a_snapshot_that_is_read_again(shop):
+    """Of the first one, which lands again; of a later one, beside a transaction that waits."""
+    database, connector = shop.begin(1, 2)
+    connector.snapshot(1)
+    database.commit(updates(1))
+    connector.snapshot()
+    database.commit(updates(2))
+    connector.stream()
+    assert shop.run(connector.sent).success
+    result = shop.run(connector.sent[:1])
+    assert result.success, result.output
+    start = len(connector.sent)
+    connector.snapshot(1)
+    database.commit(updates(1, old="new", new="newer"))
+    connector.snapshot()
+    database.commit(updates(2, old="new", new="newer"))
+    connector.stream()
+    middle = len(connector.sent)
+    database.commit(updates(1, 2, old="newer", new="newest"))
+    connector.stream()
+    *waiting, last, end = connector.sent[middle:]
+    assert shop.run([*waiting, end, *connector.sent[start:middle]]).success
+    result = shop.run([last])
+    assert result.success, result.output
+    assert shop.has(database)
+
+
+@pytest.mark.more
 def test_a_snapshot_of_a_log_that_began_without_one(shop):
     """It is not before what was streamed; rows that it alone has are told."""
     database, connector = shop.begin(1, 2, 3)
