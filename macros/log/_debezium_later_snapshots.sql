@@ -1,9 +1,11 @@
 {#- Snapshots after the first: what a connector reads anew where it may have missed changes. Each is compared with the
     tables as the log has them at its LSN. Where they differ the user chooses (var cdc_later_snapshots): the differences
-    become a transaction, or the tables begin anew; else they stop the log. Only for a batch that has such rows. -#}
+    become a transaction, or the tables begin anew; else they stop the log. Only for a batch that has such rows. What
+    committed at or below the LSN and is sent behind the rows, `is_beside`, they may lack: it counts, by the key. -#}
 {% macro _debezium_check_later_snapshots(events, batch, before_images) %}
     {% set choice = dbt_cdc._debezium_later_snapshots_choice() %}
     {% do dbt_cdc._debezium_check_reaches_back(events, batch, before_images) if batch.cut_lsn and choice != 'anew' %}
+    {% do dbt_cdc._debezium_check_beside(events, batch, before_images) if choice == 'anew' %}
     {% if choice == 'compare' %}
         {% set found = dbt_cdc._fetch(dbt_cdc._debezium_snapshot_differences(events, batch, before_images)) %}
         {% set tables = [] %}
@@ -43,6 +45,25 @@
             'nothing of this batch is in the log; to begin all tables of the snapshot anew, as after a TRUNCATE, give '
             ~ 'vars: {cdc_later_snapshots: anew}; to go on without the snapshot, '
             ~ dbt_cdc._give_up([found[0].snapshot_name])
+        ) %}
+    {% endif %}
+{% endmacro %}
+
+
+{#- Without a key nothing tells whether rows that are written anew have seen a change beside them, nor behind a
+    TRUNCATE. -#}
+{% macro _debezium_check_beside(events, batch, before_images) %}
+    {% set found = dbt_cdc._fetch(dbt_cdc._debezium_unclear_tables(events, batch, before_images)) %}
+    {% if found %}
+        {% do dbt_cdc.raise_cdc_error(
+            22859,
+            'a later snapshot of the source, at ' ~ found[0].snapshot_lsn ~ ', cannot begin '
+            ~ found | map(attribute='name') | unique | join(', ') ~ ' anew: changes that committed right before it '
+            ~ 'were sent behind its rows, and without a key, or of a TRUNCATE, nothing tells whether it has them',
+            'nothing of this batch is in the log; '
+            ~ ('' if batch.cut_lsn else 'to take the differences in, give vars: {cdc_later_snapshots: take}; ')
+            ~ 'to go on without this snapshot, ' ~ dbt_cdc._give_up([found[0].snapshot_name])
+            ~ ', and let the connector take another one'
         ) %}
     {% endif %}
 {% endmacro %}
@@ -89,11 +110,27 @@ order by commit_number, name
 {%- endmacro %}
 
 
+{#- The tables of later snapshots with changes beside the rows that no key tells. -#}
+{% macro _debezium_unclear_tables(events, batch, before_images) -%}
+{{ dbt_cdc._debezium_with_later_rows(events, batch, before_images) }}
+
+select distinct
+    commit_number,
+    concat('snapshot:', commit_number) as snapshot_name,
+    snapshot_lsn,
+    concat(source_schema, '.', source_name) as name
+from logged
+inner join later_tables using (source_schema, source_name)
+where lsn < snapshot_lsn and position > first_position and (key_columns is null or operation = 'TRUNCATE')
+order by commit_number, name
+{%- endmacro %}
+
+
 {#- By table how many rows of a later snapshot the log lacks, has otherwise, or has alone. -#}
 {% macro _debezium_snapshot_differences(events, batch, before_images) -%}
 {{ dbt_cdc._debezium_with_later_rows(events, batch, before_images) }},
 
-{{ dbt_cdc._debezium_differences() }}
+{{ dbt_cdc._debezium_differences('is_known and not is_new') }}
 
 select
     concat('snapshot:', commit_number) as name,
@@ -110,8 +147,8 @@ order by commit_number, source_schema, source_name
 
 
 {#- CTEs `logged`, the log's records with those of this batch, `later_rows`, the rows of later snapshots, each once, and
-    `later_tables`, of whose tables the log has records before (`is_known`). A log that was cut may have had each, and
-    knows it from its beginning (`is_whole`) only behind a TRUNCATE. -#}
+    `later_tables`, of whose tables the log has records before (`is_known`), all of them beside the rows (`is_new`). A log
+    that was cut may have had each, and knows it from its beginning (`is_whole`) only behind a TRUNCATE. -#}
 {% macro _debezium_later_rows(batch) -%}
 logged as (
     {%- for relation in ['records'] + ([batch.log] if batch.is_incremental else []) %}
@@ -147,9 +184,12 @@ later_tables as (
         snapshots.*,
         {%- if batch.cut_lsn %}
         true as is_known,
+        false as is_new,
         coalesce(truncate_lsn < snapshot_lsn, false) as is_whole
         {%- else %}
-        coalesce(first_lsn < snapshot_lsn, false) as is_known
+        coalesce(first_lsn < snapshot_lsn, false) as is_known,
+        coalesce(first_lsn < snapshot_lsn and logged_position > first_position, false) and key_columns is not null
+            as is_new
         {%- endif %}
     from (
         select
@@ -168,7 +208,7 @@ later_tables as (
             source_schema,
             source_name,
             {{ "min(case when operation = 'TRUNCATE' then lsn end) as truncate_lsn" if batch.cut_lsn
-                else 'min(lsn) as first_lsn' }}
+                else 'min(lsn) as first_lsn, min(position) as logged_position' }}
         from logged
         group by source_schema, source_name
     ) using (source_schema, source_name)
@@ -176,11 +216,9 @@ later_tables as (
 {%- endmacro %}
 
 
-{#- CTE `differences`: what makes each known table by the log at a later snapshot's LSN that snapshot: (commit_number,
-    operation, source_schema, source_name, before, after, encodings, position). Rows are told apart by the message key;
-    without one they are counted. A column that an image lacks is no difference, as it may not have been logged; one
-    that no image of a row has since its INSERT was not there. -#}
-{% macro _debezium_differences() -%}
+{#- CTEs `by_the_log` and `by_the_snapshot`: the rows of these tables at their keys; with `is_beside` those of the log that
+    records beside the rows have changed. -#}
+{% macro _debezium_by_log_and_snapshot(tables, is_beside=false) -%}
 -- each record takes its before image away and brings its after image; without a key a row is its image
 steps as (
     select
@@ -210,7 +248,7 @@ steps as (
             ),
             named_struct('rows', 1, 'image_text', after_image)
         )) exploded as step
-        where is_known and lsn < snapshot_lsn
+        where {{ tables }} and lsn < snapshot_lsn{{ ' and position > first_position' if is_beside }}
     )
     where image_text is not null and coalesce(lsn > truncate_lsn, true)
 ),
@@ -249,9 +287,18 @@ by_the_snapshot as (
         count(*) as snapshot_count
     from later_rows
     inner join later_tables using (commit_number, source_schema, source_name)
-    where is_known
+    where {{ tables }}
     group by 1, 2, 3, 4
-),
+)
+{%- endmacro %}
+
+
+{#- CTE `differences`: what makes each known table by the log at a later snapshot's LSN that snapshot: (commit_number,
+    operation, source_schema, source_name, before, after, encodings, position). Rows are told apart by the message key;
+    without one they are counted. A column that an image lacks is no difference, as it may not have been logged; one
+    that no image of a row has since its INSERT was not there. -#}
+{% macro _debezium_differences(tables) -%}
+{{ dbt_cdc._debezium_by_log_and_snapshot(tables) }},
 
 -- of a transaction at a lower LSN whose event comes behind the snapshot's rows nothing tells whether they have seen it:
 -- what it says of a key counts, and of rows without a key either count
@@ -292,17 +339,42 @@ differences as (
 {%- endmacro %}
 
 
+{#- CTE `newer`, of the same columns: what makes the rows of tables that begin anew those of the log, where records beside
+    them have changed it. A DELETE is a row that is not written. -#}
+{% macro _debezium_newer() -%}
+{{ dbt_cdc._debezium_by_log_and_snapshot('later_tables.key_columns is not null', is_beside=true) }},
+
+newer as (
+    select
+        commit_number,
+        -- an UPDATE, as the image leaves out large values that were not logged
+        case when logged_count = 0 then 'DELETE' when snapshot_count is null then 'INSERT' else 'UPDATE' end
+            as operation,
+        source_schema,
+        source_name,
+        after as before,
+        image_text as after,
+        coalesce(logged_encodings, encodings) as encodings,
+        position
+    from by_the_log
+    left join by_the_snapshot using (commit_number, source_schema, source_name, row_key)
+    where
+        logged_count <> coalesce(snapshot_count, 0)
+        or exists(map_keys(image), name -> not image[name] <=> snapshot_image[name])
+)
+{%- endmacro %}
+
+
 {#- CTE `records_and_snapshots`: the records, and a transaction for each later snapshot. It brings the rows of tables
-    that are new to the log; of the others nothing, the differences, or all rows behind a TRUNCATE. BEGIN and COMMIT
-    always are there: then the snapshot counts as read. -#}
+    that are new to the log; of the others nothing, the differences, or all rows behind a TRUNCATE, with what came beside
+    them. BEGIN and COMMIT always are there: then the snapshot counts as read. -#}
 {% macro _debezium_later_records(batch) -%}
 {%- set choice = dbt_cdc._debezium_later_snapshots_choice() -%}
 {{ dbt_cdc._debezium_later_rows(batch) }},
 
-{% if choice == 'take' -%}
-{{ dbt_cdc._debezium_differences() }},
+{{ dbt_cdc._debezium_newer() if choice == 'anew'
+    else dbt_cdc._debezium_differences('is_known' if choice == 'take' else 'is_new') }},
 
-{% endif -%}
 later_changes as (
     select
         commit_number,
@@ -315,13 +387,18 @@ later_changes as (
         position
     from later_rows
     inner join later_tables using (commit_number, source_schema, source_name)
-    {{ 'where not is_known' if choice != 'anew' }}
     {%- if choice == 'anew' %}
+    left anti join (
+        select commit_number, position from newer where operation = 'DELETE'
+    ) using (commit_number, position)
     union all
     select commit_number, 'TRUNCATE', source_schema, source_name, null, null, null, 0
     from later_tables
     where is_known
-    {%- elif choice == 'take' %}
+    union all
+    select * from newer where operation <> 'DELETE'
+    {%- else %}
+    where not is_known
     union all
     select * from differences
     {%- endif %}
@@ -340,8 +417,9 @@ later_operations as (
                 case
                     when operation = 'BEGIN' then 0
                     when operation in ('TRUNCATE', 'DELETE') then 1
-                    when operation = 'COMMIT' then 3
-                    else 2
+                    when operation = 'INSERT' then 2
+                    when operation = 'UPDATE' then 3
+                    else 4
                 end,
                 source_schema, source_name, position, before, after
         ) as ordinal

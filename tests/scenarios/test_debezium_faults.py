@@ -795,6 +795,62 @@ def test_a_later_snapshot_beside_a_transaction(shop, has_seen):
 
 
 @pytest.mark.more
+@pytest.mark.parametrize("has_seen", [True, False])
+def test_a_table_that_begins_anew_beside_a_transaction(shop, has_seen):
+    """Its keys are as the transaction left them; of a table without a key nothing tells."""
+    database, connector = shop.begin(1, 2, 3, 5)
+    connector.snapshot()
+    database.commit(updates(1))
+    connector.stream()
+    before = deepcopy(database.tables)
+    database.commit(
+        updates(2), ("insert", "t", row(4, "x")), ("delete", "t", row(3, "first")),
+        ("update", "t", row(5, "first"), row(6, "moved")),
+    )  # fmt: skip
+    connector.snapshot(tables=None if has_seen else before, resume_at=2)
+    connector.stream()
+    database.commit(updates(4, old="x", new="y"))
+    connector.stream()
+    anew = ["--vars", "{cdc_later_snapshots: anew}"]
+    result = shop.run(connector.sent, *anew)
+    assert result.success, result.output
+    assert shop.has(database) and shop.is_balanced()
+    start, before = len(connector.sent), deepcopy(database.tables)
+    database.commit(("insert", "bag", {"id": 1, "v": "other"}))
+    connector.snapshot(tables=None if has_seen else before, resume_at=4)
+    connector.stream()
+    database.commit(updates(4, old="y", new="z"))
+    connector.stream()
+    result = shop.run(connector.sent[start:], *anew)
+    assert "cannot begin public.bag anew: changes that committed right before" in result.output
+    assert shop.run([], "--vars", "{cdc_later_snapshots: take}").success
+    assert shop.has(database) and shop.is_balanced()
+
+
+@pytest.mark.more
+@pytest.mark.parametrize("has_seen", [True, False])
+def test_a_new_table_beside_a_transaction(shop, has_seen):
+    """What a later snapshot brings of it is its first content, but for what was changed since."""
+    database, connector = shop.begin(1, 2)
+    connector.snapshot()
+    database.tables["new"] = []
+    database.keyed.add("new")
+    database.commit(("insert", "new", row(1, "a"), row(2, "b")))
+    before = deepcopy(database.tables)
+    database.commit(("update", "new", row(1, "a"), row(1, "c")), ("insert", "new", row(3, "d")))
+    connector.snapshot(tables=None if has_seen else before, resume_at=2)
+    connector.stream()
+    database.commit(updates(1))
+    connector.stream()
+    result = shop.run(connector.sent)
+    assert result.success, result.output
+    log = shop.project.table("log").where("source_name = 'new'").orderBy("lsn").collect()
+    assert [(r.operation, json.loads(r.after_image)) for r in log] == [
+        ("UPDATE", row(1, "c")), ("INSERT", row(3, "d")), ("INSERT", row(2, "b")),
+    ]  # fmt: skip
+
+
+@pytest.mark.more
 def test_an_attempt_at_a_snapshot_that_is_read_again(shop):
     """Of the first one, which lands again; of a later one, beside a transaction that waits."""
     database, connector = shop.begin(1, 2)
