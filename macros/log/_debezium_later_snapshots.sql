@@ -154,7 +154,7 @@ logged as (
     {%- for relation in ['records'] + ([batch.log] if batch.is_incremental else []) %}
     select lsn, operation, source_schema, source_name, before_image, after_image, encodings, position
     from {{ relation }}
-    where source_name is not null
+    where source_name is not null and operation <> 'DDL'
     {{- '\n    union all' if not loop.last }}
     {%- endfor %}
 ),

@@ -248,6 +248,21 @@ def test_a_key_change_without_keys_and_metadata(shop: Shop) -> None:
     assert [change.operation for change in changes] == ["DELETE", "INSERT", "UPDATE"]
 
 
+def test_a_later_snapshot_behind_a_ddl(shop: Shop) -> None:
+    """A DDL is no row of its table."""
+    database, connector = begin(shop, 1, 2)
+    database.commit(updates(1))
+    connector.stream()
+    schema_change(connector, "alter table t add c int", "ALTER", ['"public"."t"'])
+    connector.snapshot()
+    database.commit(updates(2))
+    connector.stream()
+    connector.beat()
+    result = shop.run(connector.sent)
+    assert result.success, result.output
+    assert shop.has(database)
+
+
 def test_a_truncate_is_a_transaction_by_itself(shop: Shop) -> None:
     database, connector = begin(shop, 1, 2)
     database.commit(("truncate", "t"))
