@@ -123,7 +123,8 @@ queue as (
         end as is_complete,
         coalesce(
             min(case when commit_number is null then first_position end) over (partition by fate order by place)
-            < end_position, false
+            -- what landed before the first snapshot may have committed before it: then it is a later one
+            < if(xid = 'snapshot', first_position, end_position), false
         ) as has_open_before,
         {%- if batch.is_binlog %}
         -- without transaction metadata also the last one, which waits, is before what lands behind it

@@ -83,6 +83,8 @@ select
     first_position,
     case
         when is_later and has_last_row then 'no transaction behind the snapshot has landed'
+        when xid = 'snapshot' and has_last_row
+            then 'a transaction of which events landed before the snapshot has not landed whole'
         when xid = 'snapshot' then 'the last row of the snapshot has not landed'
         {%- if batch.has_untold %}
         when commit_number is null and begin_time is null then '{{ dbt_cdc._no_later_one() }}'

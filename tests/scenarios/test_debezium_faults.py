@@ -889,7 +889,11 @@ def test_a_snapshot_of_a_log_that_began_without_one(shop):
     connector.snapshot()
     database.commit(updates(2))
     connector.stream()
-    result = shop.run(connector.sent)
+    ends = [e for e in connector.sent if e.topic.endswith(".transaction")]
+    result = shop.run([e for e in connector.sent if e not in ends])
+    assert result.success
+    assert shop.project.table("log").count() == 0
+    result = shop.run(ends)
     assert "public.t (2 missing in the log)" in result.output
     assert shop.run([], "--vars", "{cdc_later_snapshots: take}").success
     assert shop.project.table("log").where("tran_id = 'snapshot'").first().lsn > "0x000000000101"
