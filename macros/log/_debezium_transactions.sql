@@ -60,6 +60,8 @@ transactions as (
         {{ 'max(server) as server,' if batch.is_binlog }}
         sum(landed_rows - messages) as landed_rows,
         count(case when slot = 0 and landed_rows > 0 then begin_time end) as begins,
+        {{ "coalesce(max(case when slot = 0 then landed_rows end) > 1, false) as begins_twice,"
+            if not batch.is_binlog }}
         sum(messages) as messages,
         sum(heartbeats) as heartbeats,
         sum(tombstones) as tombstones
@@ -160,9 +162,12 @@ decided as (
         select
             *,
             is_complete and not has_open_before
-            {%- if batch.has_later_rows %}
-            -- before a later snapshot come all transactions that it may have seen: it waits for one behind it
-            and (not is_later or coalesce(max(
+            {%- set waits = (['is_later'] if batch.has_later_rows else [])
+                + (['begins_twice'] if not batch.is_binlog else []) %}
+            {%- if waits %}
+            -- before a later snapshot come all transactions that it may have seen: it waits for one behind it. So does
+            -- a transaction in which the connector restarted: its END does not count what was sent before
+            and (not ({{ waits | join(' or ') }}) or coalesce(max(
                 case when xid <> 'snapshot' and is_complete and not has_open_before then commit_number end
             ) over (partition by fate) > commit_number, false))
             {%- endif %} as is_ready

@@ -96,6 +96,11 @@ select
                 landed_events, if(landed_events = 1, ' event has', ' events have'), ' landed, its ',
                 if(begin_time is null, 'BEGIN and END have not', 'END has not')
             )
+        {%- if not batch.is_binlog %}
+        when is_complete and begins_twice and not has_open_before
+            then 'its BEGIN has landed twice, so its END may not count all of its events, and no whole transaction '
+                || 'behind it has landed'
+        {%- endif %}
         when is_complete then 'all its events have landed, those of an earlier one have not'
         else concat(landed_events, ' of ', event_count, ' events have landed')
     end as reason,
