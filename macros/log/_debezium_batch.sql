@@ -8,7 +8,8 @@
 {% macro _debezium_batch(events, log, is_incremental, connector) %}
     {% set batch = dbt_cdc._debezium_connector(connector) %}
     {% do batch.update({
-        'events': events, 'log': log, 'is_incremental': is_incremental, 'position': none, 'last_position': none, 'last_commit': 0,
+        'events': events, 'log': log, 'is_incremental': is_incremental,
+        'position': none, 'last_position': none, 'last_commit': 0,
         'first_change': none, 'has_old_events': false, 'has_snapshot_rows': false, 'has_later_rows': false,
         'snapshot_wal': none, 'database': none, 'landed_below': 0, 'copies_below': 0, 'last_place': 0,
         'low_position': none, 'has_untold': batch.is_binlog, 'cut_lsn': none,

@@ -18,8 +18,8 @@
 
 
 {#- A row that lands again has its image in the log, and without a key its position, too. A row of a later snapshot that
-    is in the log has landed with it, or with the same text before. Rows of an attempt that broke off, before the one that
-    the log has, are none that it lacks. -#}
+    is in the log has landed with it, or with the same text before. The log lacks no rows of an attempt that broke off
+    before the one that it has. -#}
 {% macro _debezium_late_rows(events, batch) -%}
 {%- set snapshot_lsn = dbt_cdc._debezium_snapshot_lsn() -%}
 with {{ dbt_cdc._debezium_envelopes(events, batch, {}) }},

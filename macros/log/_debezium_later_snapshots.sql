@@ -147,8 +147,8 @@ order by commit_number, source_schema, source_name
 
 
 {#- CTEs `logged`, the log's records with those of this batch, `later_rows`, the rows of later snapshots, each once, and
-    `later_tables`, of whose tables the log has records before (`is_known`), all of them beside the rows (`is_new`). A log
-    that was cut may have had each, and knows it from its beginning (`is_whole`) only behind a TRUNCATE. -#}
+    `later_tables`, of whose tables the log has records before (`is_known`), all beside the rows (`is_new`). A log that
+    was cut may have had each, and knows it from its beginning (`is_whole`) only behind a TRUNCATE. -#}
 {% macro _debezium_later_rows(batch) -%}
 logged as (
     {%- for relation in ['records'] + ([batch.log] if batch.is_incremental else []) %}
@@ -216,8 +216,8 @@ later_tables as (
 {%- endmacro %}
 
 
-{#- CTEs `by_the_log` and `by_the_snapshot`: the rows of these tables at their keys; with `is_beside` those of the log that
-    records beside the rows have changed. -#}
+{#- CTEs `by_the_log` and `by_the_snapshot`: the rows of these tables at their keys; with `is_beside` of the log those
+    that records beside the rows have changed. -#}
 {% macro _debezium_by_log_and_snapshot(tables, is_beside=false) -%}
 -- each record takes its before image away and brings its after image; without a key a row is its image
 steps as (
@@ -339,8 +339,8 @@ differences as (
 {%- endmacro %}
 
 
-{#- CTE `newer`, of the same columns: what makes the rows of tables that begin anew those of the log, where records beside
-    them have changed it. A DELETE is a row that is not written. -#}
+{#- CTE `newer`, of the same columns: what makes the rows of tables that begin anew those of the log, where records
+    beside them have changed it. A DELETE is a row that is not written. -#}
 {% macro _debezium_newer() -%}
 {{ dbt_cdc._debezium_by_log_and_snapshot('later_tables.key_columns is not null', is_beside=true) }},
 
@@ -366,8 +366,8 @@ newer as (
 
 
 {#- CTE `records_and_snapshots`: the records, and a transaction for each later snapshot. It brings the rows of tables
-    that are new to the log; of the others nothing, the differences, or all rows behind a TRUNCATE, with what came beside
-    them. BEGIN and COMMIT always are there: then the snapshot counts as read. -#}
+    that are new to the log; of the others nothing, the differences, or all rows behind a TRUNCATE, with what came
+    beside them. BEGIN and COMMIT always are there: then the snapshot counts as read. -#}
 {% macro _debezium_later_records(batch) -%}
 {%- set choice = dbt_cdc._debezium_later_snapshots_choice() -%}
 {{ dbt_cdc._debezium_later_rows(batch) }},

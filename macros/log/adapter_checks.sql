@@ -113,7 +113,8 @@
 {% endmacro %}
 
 
-{#- How what has landed is taken out: the row keeps its place, which a landing knows it by, and is read as a tombstone. -#}
+{#- How what has landed is taken out: the row keeps its place, by which a landing knows it, and is read as a
+    tombstone. -#}
 {% macro _take_out_advice(events, which='...') %}
     {% do return(
         'update ' ~ events ~ ' set key = null, value = null where ' ~ which ~ ', sent by run_statement (do not delete '

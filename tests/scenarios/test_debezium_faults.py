@@ -889,12 +889,12 @@ def test_an_attempt_at_a_snapshot_that_is_read_again(shop):
     assert result.success, result.output
     start = len(connector.sent)
     connector.snapshot(1)
-    database.commit(updates(1, old="new", new="newer"))
+    database.next_lsn()
     connector.snapshot()
     database.commit(updates(2, old="new", new="newer"))
     connector.stream()
     middle = len(connector.sent)
-    database.commit(updates(1, 2, old="newer", new="newest"))
+    database.commit(updates(1, old="new", new="newest"), updates(2, old="newer", new="newest"))
     connector.stream()
     *waiting, last, end = connector.sent[middle:]
     assert shop.run([*waiting, end, *connector.sent[start:middle]]).success
