@@ -9,6 +9,7 @@
     {% set found = dbt_cdc._logged_names(instances, log, 100) %}
     {% do dbt_cdc._check_tables_are_logged(
         instances | rejectattr('name', 'in', found.keys() | list) | list, log) %}
+    {% do dbt_cdc._check_respelt_beginning(instances, log) %}
     {% for instance in instances %}
         {% set names = found.get(instance.name, []) %}
         {% do names.extend(dbt_cdc._all_names(instance, log, has_images=names)) if dbt_cdc._unlogged(instance, names) %}

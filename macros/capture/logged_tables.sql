@@ -17,7 +17,8 @@
 
 {#- The same for tables that the log had no record of when they were entered. -#}
 {% macro _check_spelling(window) %}
-    {% do dbt_cdc._check_respelt_changes(window) if window.respelt_changes %}
+    {% do dbt_cdc._check_respelt_changes(window.respelt_changes, window.log, window.to_lsn)
+        if window.respelt_changes %}
     {% set touched = [] %}
     {% for table in window.touched_tables %}
         {% do touched.append(table.source_schema ~ '.' ~ table.source_name) %}
@@ -31,30 +32,63 @@
 
 
 {#- Stops at records that empty a table, which the log has rows of in another letter case alone, as a source writes it
-    that lowers names but for those of its statements. -#}
-{% macro _check_respelt_changes(window) %}
-    {% set log = window.log %}
+    that lowers names but for those of its statements. `respelt` are the names that the scan reads, which a COMMIT may
+    tell; `to_lsn` the end of the window that has written them down. -#}
+{% macro _check_respelt_changes(respelt, log, to_lsn=none) %}
     {% for change in dbt_cdc._fetch(
         'select lsn, operation, source_schema, source_name, ddl_command, after_image from ' ~ log
-        ~ " where operation in ('DDL', 'TRUNCATE') and lsn in (" ~ dbt_cdc._literals(window.respelt_changes) ~ ')'
+        ~ " where operation in ('DDL', 'TRUNCATE') and lsn in ("
+        ~ dbt_cdc._literals(respelt | map(attribute='lsn') | list) ~ ')'
     ) if change.operation == 'TRUNCATE' or change.after_image is none
         or dbt_cdc._replaces_table(change.ddl_command) %}
-        {% set name = change.source_schema ~ '.' ~ change.source_name %}
-        {% for table in dbt_cdc._participants().values()
-            if table.table != name and table.table | lower == name | lower and not dbt_cdc._fetch(
-                'select 1 from ' ~ log ~ ' where ' ~ dbt_cdc._is_of_table(change.source_schema, change.source_name)
-                ~ " and operation in ('INSERT', 'UPDATE', 'DELETE') limit 1") %}
-            {% do dbt_cdc.raise_cdc_error(
-                22931, 'the log has a record at ' ~ change.lsn ~ ' that empties ' ~ name ~ ' (' ~ (change.ddl_command
-                or change.operation) ~ '), which has no rows there, and ' ~ table.model ~ ' captures ' ~ table.table,
-                'if they are one table, send by run_statement: update ' ~ log ~ ' set source_schema = '
-                ~ dbt_cdc._literal(table.source_schema) ~ ', source_name = ' ~ dbt_cdc._literal(table.source_name)
-                ~ " where lsn = '" ~ change.lsn ~ "'; if not, give it a name of no captured table there; then delete "
-                ~ 'from ' ~ dbt_cdc._state_relation('scan_transactions') ~ " where window_to_lsn = '" ~ window.to_lsn
-                ~ "', and run again"
-            ) %}
+        {% for given in respelt if given.lsn == change.lsn
+            and given.source_name | lower == change.source_name | lower %}
+            {% set name = given.source_schema ~ '.' ~ given.source_name %}
+            {% for table in dbt_cdc._participants().values()
+                if table.table != name and table.table | lower == name | lower and not dbt_cdc._fetch(
+                    'select 1 from ' ~ log ~ ' where ' ~ dbt_cdc._is_of_table(given.source_schema, given.source_name)
+                    ~ " and operation in ('INSERT', 'UPDATE', 'DELETE') limit 1") %}
+                {% do dbt_cdc.raise_cdc_error(
+                    22931, 'the log has a record at ' ~ change.lsn ~ ' that empties ' ~ name ~ ' ('
+                    ~ (change.ddl_command or change.operation) ~ '), which has no rows there, and ' ~ table.model
+                    ~ ' captures ' ~ table.table, dbt_cdc._respelling_advice(given, table, log, to_lsn)
+                ) %}
+            {% endfor %}
         {% endfor %}
     {% endfor %}
+{% endmacro %}
+
+
+{#- The same of what a new instance reads again from the log's start. -#}
+{% macro _check_respelt_beginning(instances, log) %}
+    {% set names = instances | selectattr('capture_from', 'equalto', 'log_start') | map(attribute='table') | list %}
+    {% set name = "source_schema || '.' || source_name" %}
+    {% set respelt = dbt_cdc._fetch(
+        'select lsn, source_schema, source_name from ' ~ log ~ " where operation in ('DDL', 'TRUNCATE') and lower("
+        ~ name ~ ') in (' ~ dbt_cdc._literals(names | map('lower') | list) ~ ') and ' ~ name ~ ' not in ('
+        ~ dbt_cdc._literals(names) ~ ')') if names else [] %}
+    {% do dbt_cdc._check_respelt_changes(respelt, log) if respelt %}
+{% endmacro %}
+
+
+{#- The COMMIT of an adapter tells the name, too. -#}
+{% macro _respelling_advice(given, table, log, to_lsn) %}
+    {% set texts = [] %}
+    {% for named in [given, table] %}
+        {% do texts.append(dbt_cdc._literal(
+            '"source_schema":' ~ tojson(named.source_schema) ~ ',"source_name":' ~ tojson(named.source_name))) %}
+    {% endfor %}
+    {% do return(
+        'if they are one table, send by run_statement: update ' ~ log ~ ' set source_schema = '
+        ~ dbt_cdc._literal(table.source_schema) ~ ', source_name = ' ~ dbt_cdc._literal(table.source_name)
+        ~ " where lsn = '" ~ given.lsn ~ "' and operation in ('DDL', 'TRUNCATE')"
+        ~ ('; update ' ~ log ~ ' set `transaction` = replace(`transaction`, ' ~ texts | join(', ')
+            ~ ") where operation = 'COMMIT' and contains(`transaction`, '" ~ given.lsn ~ "')"
+            if dbt_cdc._log_has(log, 'transaction'))
+        ~ '; if not, give it a name of no captured table there'
+        ~ ('; then delete from ' ~ dbt_cdc._state_relation('scan_transactions') ~ " where window_to_lsn = '" ~ to_lsn
+            ~ "'" if to_lsn) ~ '; and run again'
+    ) %}
 {% endmacro %}
 
 

@@ -12,7 +12,8 @@
         {% set commit = dbt_cdc._last_write(consumer, bookmark, commits) %}
         {% if commit and commit.version > bookmark.target_version %}
             {% do bookmark.update(last_lsn=dbt_cdc._merged_up_to(bookmark, commit) or bookmark.open_lsn or none,
-                kind=none if commit.operation in dbt_cdc._makes_of_a_table() else bookmark.get('kind')) %}
+                kind=dbt_cdc._kind_of_make(commit) if bookmark.get('kind')
+                and commit.operation in dbt_cdc._makes_of_a_table() else bookmark.get('kind')) %}
             {% do dbt_cdc._log_line(
                 consumer.name ~ ': a run that did not end has written the changes of ' ~ bookmark.capture_instance
                 ~ ' up to ' ~ bookmark.last_lsn ~ ', as version ' ~ commit.version ~ ' of ' ~ this ~ ' tells ('

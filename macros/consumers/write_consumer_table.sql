@@ -45,7 +45,8 @@
     changed row does not rewrite its whole file. Delta's history has the properties that a table is made with. -#}
 {% macro _create_as_sql(relation, columns, rows, consumer) -%}
     {%- set properties = dbt_cdc._model_properties(columns, {'delta.enableDeletionVectors': 'true'}) -%}
-    {%- do properties.update({'dbt_cdc.made': dbt_cdc._merge_marks(consumer) if dbt_cdc._is_building() else ''}) -%}
+    {%- do properties.update({'dbt_cdc.made': consumer.kind ~ ' '
+        ~ (dbt_cdc._merge_marks(consumer) if dbt_cdc._is_building() else '')}) -%}
     {%- set create -%}
 create or replace table {{ relation }}
 using {{ dbt_cdc._file_format() }}

@@ -32,6 +32,13 @@
 {% endmacro %}
 
 
+{#- The materialization that has made a table; dbt's own says nothing. -#}
+{% macro _kind_of_make(commit) %}
+    {% set found = modules.re.search('dbt_cdc\\.made\\W+(\\w+)', commit.operationParameters | string) %}
+    {% do return(found[1] if found else 'incremental') %}
+{% endmacro %}
+
+
 {#- Up to where a write of the consumer brings each instance, also one that it hands over. -#}
 {% macro _merge_marks(consumer) %}
     {% set marks = [] %}

@@ -12,9 +12,11 @@
         {% do now.update({name: name}) %}
     {% endfor %}
     {% for change in changes if change.operation == 'DDL' and change.source_schema == instance.source_schema
-        and (change.source_name == instance.source_name
-            or change.source_name | lower == (problem.new_name or '') | lower)
+        and (change.source_name | lower == problem.new_name | lower or change.lsn == problem.place
+            and change.source_name == instance.source_name
+            if problem.new_name else change.source_name == instance.source_name)
         and (change.commit_lsn, change.lsn) >= (problem.lsn, problem.place) %}
+        {#- another table may have the old name behind the rename -#}
         {% set given = dbt_cdc._renames_by(change, now.values() | list) %}
         {% do names_before.extend(dbt_cdc._renamed_columns(change.ddl_command)) %}
         {% do names_after.append(change.columns | map(attribute='name') | map('lower') | list) if change.columns %}

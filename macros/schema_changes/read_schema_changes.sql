@@ -94,7 +94,7 @@
 {%- endmacro %}
 
 
-{#- Those of tables that participants spell in another letter case, each by its LSN. -#}
+{#- Those of tables that participants spell in another letter case. -#}
 {% macro _respelt_changes_sql() -%}
 {%- set tables = dbt_cdc._source_tables_sql(dbt_cdc._participants().values()) -%}
     transform(
@@ -106,6 +106,7 @@
             own -> lower(own.source_schema) = lower(change.source_schema)
             and lower(own.source_name) = lower(change.source_name)
         )),
-        change -> change.lsn
+        change -> named_struct(
+            'lsn', change.lsn, 'source_schema', change.source_schema, 'source_name', change.source_name)
     )
 {%- endmacro %}

@@ -160,6 +160,10 @@ def test_another_materialization_of_the_same_columns(capturing: Capture) -> None
     assert project.dbt("run").messages["items"].message == message
     with dying_at(is_moving):
         assert not project.dbt("run", "--full-refresh", "--select", "items").success
+    project.write("models/items.sql", upserts)
+    message = project.dbt("run").messages["items"].message
+    assert "was written as replica" in message
+    project.write("models/items.sql", "{{ config(materialized='replica') }}\n" + every)
     capturing.run()
     assert ids(capturing, "items") == []
 
