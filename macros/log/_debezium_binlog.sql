@@ -51,7 +51,8 @@ when status is null and value rlike '"op"|"ddl"' and not coalesce(
                 "concat('it moves a table to another database, and does not tell from which: ', left(ddl, 100))",
                 'write the database before the old name in its ddl (an UPDATE, sent by run_statement), and run again'
             ) | indent(8) }}
-        when op in ('u', 'd') and has_unavailable and {{ dbt_cdc._debezium_image('before') | indent(8) }} <> before
+        when op in ('u', 'd') and not {{ dbt_cdc._is_given_up('coalesce(transaction.id, source.gtid)') }}
+            and has_unavailable and {{ dbt_cdc._debezium_image('before') | indent(8) }} <> before
             then {{ dbt_cdc._raise_bad_record(
                 place, "'its before image leaves out values'",
                 'set binlog_row_image=FULL in the server; of changes that are past nothing tells the values: give '
@@ -137,7 +138,8 @@ flatten(transform(from_json(
     `names`. A RENAME has an event for each clause. -#}
 {% macro _debezium_altered_name(names) -%}
 {%- set part = dbt_cdc._debezium_name_part() -%}
-if(change.type = 'ALTER' and ddl rlike '(?i)\\brename\\b', element_at(transform(array(regexp_extract_all(
+if(change.type = 'ALTER' and ddl rlike '(?is)\\brename\\b(?!{{ dbt_cdc._debezium_gap() }}++(?:column|index|key)\\b)',
+            {#- #} element_at(transform(array(regexp_extract_all(
             regexp_extract(ddl, '(?is)^{{ dbt_cdc._debezium_renaming_ddl() }}({{ part }}(?:[.]{{ part }})?)', 1),
             '{{ part }}', 0
         )), given -> concat(
@@ -213,14 +215,17 @@ numbered as (
                 coalesce(max(has_other_place) over (partition by xid), false)
                 or max(total_order is null and kind <> 'ddl') over (partition by xid)
                 and max(total_order is not null) over (partition by xid) as is_renumbered,
-                coalesce(min(if(has_other_place, has_same_row, null)) over (partition by xid), false) as is_moved
+                -- a failover sends all of them again, a restart goes on behind the last one
+                coalesce(min(if(has_other_place, has_same_row, null)) over (partition by xid), false)
+                and coalesce(min(if(wal < last_start, has_other_place, null)) over (partition by xid), true) as is_moved
             from (
                 select
                     *,
                     -- a connector that restarted inside the transaction numbers its events from 1 again
                     total_order is not null
                     and min(place) over same_order <> max(place) over same_order as has_other_place,
-                    min(row_text) over same_order = max(row_text) over same_order as has_same_row
+                    min(row_text) over same_order = max(row_text) over same_order as has_same_row,
+                    max(if(total_order = 1, wal, null)) over (partition by xid) as last_start
                 from (
                     select
                         *,

@@ -182,7 +182,9 @@ events as (
         when position is null
             then {{ dbt_cdc._raise_bad_record(
                 dbt_cdc._literal('an event in ' ~ events), "'it has no position, as a line that was cut'",
-                'look at select * from ' ~ events ~ ' where position is null' ~ mend
+                'look at select * from ' ~ events ~ ' where position is null, which has its file, too, where the '
+                ~ 'landing keeps that; give the event its position (an UPDATE, sent by run_statement), or delete it '
+                ~ 'and land it again; then run again: nothing of this batch is in the log'
             ) | indent(8) }}
         when value is null or value = 'null'
             then 'tombstone'

@@ -18,8 +18,7 @@
 
 
 {#- A row that lands again has its image in the log, and without a key its position, too. A row of a later snapshot that
-    is in the log has landed with it, or with the same text before. The log lacks no rows of an attempt that broke off
-    before the one that it has. -#}
+    is in the log has landed with it, or with the same text before. -#}
 {% macro _debezium_late_rows(events, batch) -%}
 {%- set snapshot_lsn = dbt_cdc._debezium_snapshot_lsn() -%}
 with {{ dbt_cdc._debezium_envelopes(events, batch, {}) }},
@@ -51,7 +50,7 @@ snapshot_rows as (
 ),
 
 logged_rows as (
-    select source_schema, source_name, after_image, position, source_lsn
+    select source_schema, source_name, after_image, position
     from {{ batch.log }}
     where lsn < '{{ snapshot_lsn }}' and operation = 'INSERT'
 ),
@@ -73,7 +72,7 @@ late_rows as (
             and snapshot_rows.source_name = logged_rows.source_name
             and snapshot_rows.after_image <=> logged_rows.after_image
             and coalesce(only_position = logged_rows.position, true)
-    where wal between (select coalesce(max(source_lsn), 0) from logged_rows) and {{ batch.snapshot_wal }}
+    where wal <= {{ batch.snapshot_wal }}
     union all
     select source_schema, source_name
     from snapshot_rows
@@ -82,10 +81,7 @@ late_rows as (
         wal > {{ batch.snapshot_wal }}
         and snapshot_lsn <= '{{ dbt_cdc._debezium_lsn(batch.last_commit) }}'
         and position = first_position
-        and coalesce(
-            position > last_position,
-            snapshot_rows.snapshot_lsn > (select coalesce(max(snapshot_lsn), '') from logged_snapshots)
-        )
+        and coalesce(position > last_position, true)
 )
 
 select source_schema, source_name, count(*) as late_rows

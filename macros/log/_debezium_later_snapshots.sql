@@ -51,7 +51,7 @@
 
 
 {#- Without a key nothing tells whether rows that are written anew have seen a change beside them, nor behind a
-    TRUNCATE. -#}
+    TRUNCATE; and of several images of a key the last one need not have all values. -#}
 {% macro _debezium_check_beside(events, batch, before_images) %}
     {% set found = dbt_cdc._fetch(dbt_cdc._debezium_unclear_tables(events, batch, before_images)) %}
     {% if found %}
@@ -59,7 +59,8 @@
             22859,
             'a later snapshot of the source, at ' ~ found[0].snapshot_lsn ~ ', cannot begin '
             ~ found | map(attribute='name') | unique | join(', ') ~ ' anew: changes that committed right before it '
-            ~ 'were sent behind its rows, and without a key, or of a TRUNCATE, nothing tells whether it has them',
+            ~ 'were sent behind its rows, and without a key, of a TRUNCATE, or of images that leave out values, '
+            ~ 'nothing tells what the rows lack of them',
             'nothing of this batch is in the log; '
             ~ ('' if batch.cut_lsn else 'to take the differences in, give vars: {cdc_later_snapshots: take}; ')
             ~ 'to go on without this snapshot, ' ~ dbt_cdc._give_up([found[0].snapshot_name])
@@ -110,18 +111,23 @@ order by commit_number, name
 {%- endmacro %}
 
 
-{#- The tables of later snapshots with changes beside the rows that no key tells. -#}
+{#- The tables of later snapshots with changes beside the rows that no key, or no image, tells. -#}
 {% macro _debezium_unclear_tables(events, batch, before_images) -%}
 {{ dbt_cdc._debezium_with_later_rows(events, batch, before_images) }}
 
-select distinct
+select
     commit_number,
     concat('snapshot:', commit_number) as snapshot_name,
     snapshot_lsn,
     concat(source_schema, '.', source_name) as name
 from logged
 inner join later_tables using (source_schema, source_name)
-where lsn < snapshot_lsn and position > first_position and (key_columns is null or operation = 'TRUNCATE')
+where lsn < snapshot_lsn and position > first_position
+group by commit_number, snapshot_lsn, source_schema, source_name
+-- the last image of a key may leave out a large value that the one before has
+having
+    bool_or(key_columns is null or operation = 'TRUNCATE')
+    or count(distinct if(after_image is null, null, size(json_object_keys(after_image)))) > 1
 order by commit_number, name
 {%- endmacro %}
 
@@ -130,7 +136,7 @@ order by commit_number, name
 {% macro _debezium_snapshot_differences(events, batch, before_images) -%}
 {{ dbt_cdc._debezium_with_later_rows(events, batch, before_images) }},
 
-{{ dbt_cdc._debezium_differences('is_known and not is_new') }}
+{{ dbt_cdc._debezium_differences() }}
 
 select
     concat('snapshot:', commit_number) as name,
@@ -147,8 +153,8 @@ order by commit_number, source_schema, source_name
 
 
 {#- CTEs `logged`, the log's records with those of this batch, `later_rows`, the rows of later snapshots, each once, and
-    `later_tables`, of whose tables the log has records before (`is_known`), all beside the rows (`is_new`). A log that
-    was cut may have had each, and knows it from its beginning (`is_whole`) only behind a TRUNCATE. -#}
+    `later_tables`, of whose tables the log has records before (`is_known`). A log that was cut may have had each, and
+    knows it from its beginning (`is_whole`) only behind a TRUNCATE. -#}
 {% macro _debezium_later_rows(batch) -%}
 logged as (
     {%- for relation in ['records'] + ([batch.log] if batch.is_incremental else []) %}
@@ -184,12 +190,9 @@ later_tables as (
         snapshots.*,
         {%- if batch.cut_lsn %}
         true as is_known,
-        false as is_new,
         coalesce(truncate_lsn < snapshot_lsn, false) as is_whole
         {%- else %}
-        coalesce(first_lsn < snapshot_lsn, false) as is_known,
-        coalesce(first_lsn < snapshot_lsn and logged_position > first_position, false) and key_columns is not null
-            as is_new
+        coalesce(first_lsn < snapshot_lsn, false) as is_known
         {%- endif %}
     from (
         select
@@ -208,7 +211,7 @@ later_tables as (
             source_schema,
             source_name,
             {{ "min(case when operation = 'TRUNCATE' then lsn end) as truncate_lsn" if batch.cut_lsn
-                else 'min(lsn) as first_lsn, min(position) as logged_position' }}
+                else 'min(lsn) as first_lsn' }}
         from logged
         group by source_schema, source_name
     ) using (source_schema, source_name)
@@ -297,8 +300,8 @@ by_the_snapshot as (
     operation, source_schema, source_name, before, after, encodings, position). Rows are told apart by the message key;
     without one they are counted. A column that an image lacks is no difference, as it may not have been logged; one
     that no image of a row has since its INSERT was not there. -#}
-{% macro _debezium_differences(tables) -%}
-{{ dbt_cdc._debezium_by_log_and_snapshot(tables) }},
+{% macro _debezium_differences() -%}
+{{ dbt_cdc._debezium_by_log_and_snapshot('is_known') }},
 
 -- of a transaction at a lower LSN whose event comes behind the snapshot's rows nothing tells whether they have seen it:
 -- what it says of a key counts, and of rows without a key either count
@@ -372,9 +375,10 @@ newer as (
 {%- set choice = dbt_cdc._debezium_later_snapshots_choice() -%}
 {{ dbt_cdc._debezium_later_rows(batch) }},
 
-{{ dbt_cdc._debezium_newer() if choice == 'anew'
-    else dbt_cdc._debezium_differences('is_known' if choice == 'take' else 'is_new') }},
+{% if choice != 'compare' -%}
+{{ dbt_cdc._debezium_newer() if choice == 'anew' else dbt_cdc._debezium_differences() }},
 
+{% endif -%}
 later_changes as (
     select
         commit_number,
@@ -399,8 +403,10 @@ later_changes as (
     select * from newer where operation <> 'DELETE'
     {%- else %}
     where not is_known
+    {%- if choice == 'take' %}
     union all
     select * from differences
+    {%- endif %}
     {%- endif %}
     union all
     select commit_number, explode(array('BEGIN', 'COMMIT')), null, null, null, null, null, last_position

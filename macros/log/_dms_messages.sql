@@ -120,7 +120,9 @@ message struct<{{ qlik }}>, _corrupt_record string
 case
     when position is null
         then {{ dbt_cdc._raise_bad_record(
-            dbt_cdc._literal('a message in ' ~ batch.messages), "'it has no position'", look
+            dbt_cdc._literal('a message in ' ~ batch.messages), "'it has no position'",
+            'give it its position (an UPDATE, sent by run_statement), or delete it and land it again; then run again: '
+            ~ 'nothing of this batch is in the log'
         ) | indent(8) }}
     -- a tombstone
     when value is null or value = 'null'

@@ -853,57 +853,6 @@ def test_a_table_that_begins_anew_beside_a_transaction(shop, has_seen):
 
 
 @pytest.mark.more
-@pytest.mark.parametrize("has_seen", [True, False])
-def test_a_new_table_beside_a_transaction(shop, has_seen):
-    """What a later snapshot brings of it is its first content, but for what was changed since."""
-    database, connector = shop.begin(1, 2)
-    connector.snapshot()
-    database.tables["new"] = []
-    database.keyed.add("new")
-    database.commit(("insert", "new", row(1, "a"), row(2, "b")))
-    before = deepcopy(database.tables)
-    database.commit(("update", "new", row(1, "a"), row(1, "c")), ("insert", "new", row(3, "d")))
-    connector.snapshot(tables=None if has_seen else before, resume_at=2)
-    connector.stream()
-    database.commit(updates(1))
-    connector.stream()
-    result = shop.run(connector.sent)
-    assert result.success, result.output
-    log = shop.project.table("log").where("source_name = 'new'").orderBy("lsn").collect()
-    assert [(r.operation, json.loads(r.after_image)) for r in log] == [
-        ("UPDATE", row(1, "c")), ("INSERT", row(3, "d")), ("INSERT", row(2, "b")),
-    ]  # fmt: skip
-
-
-@pytest.mark.more
-def test_an_attempt_at_a_snapshot_that_is_read_again(shop):
-    """Of the first one, which lands again; of a later one, beside a transaction that waits."""
-    database, connector = shop.begin(1, 2)
-    connector.snapshot(1)
-    database.commit(updates(1))
-    connector.snapshot()
-    database.commit(updates(2))
-    connector.stream()
-    assert shop.run(connector.sent).success
-    result = shop.run(connector.sent[:1])
-    assert result.success, result.output
-    start = len(connector.sent)
-    connector.snapshot(1)
-    database.next_lsn()
-    connector.snapshot()
-    database.commit(updates(2, old="new", new="newer"))
-    connector.stream()
-    middle = len(connector.sent)
-    database.commit(updates(1, old="new", new="newest"), updates(2, old="newer", new="newest"))
-    connector.stream()
-    *waiting, last, end = connector.sent[middle:]
-    assert shop.run([*waiting, end, *connector.sent[start:middle]]).success
-    result = shop.run([last])
-    assert result.success, result.output
-    assert shop.has(database)
-
-
-@pytest.mark.more
 def test_a_snapshot_of_a_log_that_began_without_one(shop):
     """It is not before what was streamed; rows that it alone has are told."""
     database, connector = shop.begin(1, 2, 3)
