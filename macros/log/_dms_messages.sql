@@ -111,11 +111,17 @@ message struct<{{ qlik }}>, _corrupt_record string
 {%- endmacro %}
 
 
+{#- A relation of messages need not have keys. -#}
+{% macro _dms_take_out_advice(batch, which='...') %}
+    {% do return(dbt_cdc._take_out_advice(batch.messages, which, dbt_cdc._exported_has(batch.messages, 'key'))) %}
+{% endmacro %}
+
+
 {#- What a message is: I, U, D, T, nothing where it changes no row, or an error that says what is wrong with it. -#}
 {% macro _dms_letter(batch) -%}
 {%- set place = "concat_ws('', 'message at position ', position, ' of topic ' || topic)" -%}
 {%- set look = 'look at its row in ' ~ batch.messages ~ '; correct it (an UPDATE, sent by run_statement), or land it '
-    ~ 'again and take it out: ' ~ dbt_cdc._take_out_advice(batch.messages, 'position = ...')
+    ~ 'again and take it out: ' ~ dbt_cdc._dms_take_out_advice(batch, 'position = ...')
     ~ '; then run again: nothing of this batch is in the log' -%}
 case
     when position is null
@@ -153,7 +159,7 @@ case
         then {{ dbt_cdc._raise_bad_record(
             place, "concat('it tells a TRUNCATE of ', source_schema, '.', source_name, ', and not its place')",
             'begin again with a log and a schema of their own, and load the table again; where nothing is captured '
-            ~ 'yet, take the message out: ' ~ dbt_cdc._take_out_advice(batch.messages, 'position = ...')
+            ~ 'yet, take the message out: ' ~ dbt_cdc._dms_take_out_advice(batch, 'position = ...')
         ) | indent(8) }}
     when change_seq is null and verb not in ('load', 'refresh')
         then {{ dbt_cdc._raise_bad_record(
@@ -236,7 +242,8 @@ cast(null as string)
 {#- The JSON of a member's value; NULL where there is none. `is_outer`: a nested value may have one of the name, so that
     none is taken that stands behind a brace. -#}
 {% macro _dms_json(image, names, is_outer=false) -%}
-{%- set before = '^\\s*[{](?:[^{}"]++|"(?:[^"\\\\]|\\\\.)*+")*?' if is_outer else '' -%}
+{%- set before = '^\\s*[{](?:(?!"(?:' ~ names ~ ')"\\s*:)(?:[^{}"]++|"(?:[^"\\\\]|\\\\.)*+"))*+'
+    if is_outer else '' -%}
 nullif(nullif(regexp_extract({{ image }}, {{ dbt_cdc._literal(before ~ dbt_cdc._dms_member(names)) }}, 1), ''), 'null')
 {%- endmacro %}
 

@@ -247,7 +247,7 @@ landed as (
         file_name,
         file_line,
         {{ dbt_cdc._landing_lane(batch) | indent(8) }},
-        xxhash64(key, value) as content
+        {{ dbt_cdc._landed_content() }} as content
     from {{ batch.log }}
 ),
 
@@ -262,7 +262,7 @@ differences as (
         present.mark_topic,
         case
             when present.problem is not null then concat('is no event: ', present.problem)
-            when landed.mark is not null then if(present.content <=> landed.content, null, 'is another')
+            when landed.mark is not null then if(present.content <> landed.content, 'is another', null)
             when present.mark <= landed_mark then 'is new'
             else 'goes on'
         end as difference

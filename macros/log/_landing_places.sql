@@ -15,6 +15,12 @@ offset as mark
 {%- endmacro %}
 
 
+{#- What tells an event from another one at its place; NULL of one that was taken out, which any is like. -#}
+{% macro _landed_content() -%}
+if(key is null and value is null, null, xxhash64(key, value))
+{%- endmacro %}
+
+
 {#- CTE `rows`, and `files` where there are some: what the batch lands. -#}
 {% macro _landing_new_rows(batch) %}
     {% do return(dbt_cdc._landing_rows(batch) if batch.files else dbt_cdc._landing_table_rows(batch)) %}
@@ -166,7 +172,7 @@ landed as (
     {%- if batch.log %}
     select
         {{ dbt_cdc._landing_lane(batch) | indent(8) }},
-        xxhash64(key, value) as content,
+        {{ dbt_cdc._landed_content() }} as content,
         false as is_new,
         concat('landed at position ', position, coalesce(concat(' from ', file_name, ' line ', file_line), '')) as place
     from {{ batch.log }}

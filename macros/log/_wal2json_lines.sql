@@ -144,8 +144,9 @@ case
     when {{ options }} is not null
         then {{ dbt_cdc._raise_bad_record(
             place, "concat('it lacks what these options add: ', " ~ options ~ ')',
-            'set them to true where wal2json is started (pg_recvlogical -o include-lsn=true), and land the lines anew '
-            ~ 'from a new slot'
+            'set them to true where wal2json is started (pg_recvlogical -o include-lsn=true); no slot sends a line '
+            ~ 'again that was confirmed: begin with a new slot and tables loaded again, in a landing, a log and a '
+            ~ 'schema of their own (' ~ dbt_cdc._page('sources/wal2json.md') ~ ')'
         ) | indent(4) }}
     when event.action <> 'M' and {{ dbt_cdc._wal2json_lsn_number('coalesce(event.nextlsn, event.lsn)') }} is null
         then {{ dbt_cdc._raise_bad_record(

@@ -115,10 +115,11 @@
 
 {#- How what has landed is taken out: the row keeps its place, by which a landing knows it, and is read as a
     tombstone. -#}
-{% macro _take_out_advice(events, which='...') %}
+{% macro _take_out_advice(events, which='...', has_key=true) %}
     {% do return(
-        'update ' ~ events ~ ' set key = null, value = null where ' ~ which ~ ', sent by run_statement (do not delete '
-        ~ 'a row: it would land again; ' ~ dbt_cdc._page('landing.md') ~ ')'
+        'update ' ~ events ~ ' set ' ~ ('key = null, ' if has_key) ~ 'value = null where ' ~ which
+        ~ ', sent by run_statement (of a view in the table that it reads; a row that landed_files or landed_table '
+        ~ 'wrote has to stay, else it lands again; ' ~ dbt_cdc._page('landing.md') ~ ')'
     ) %}
 {% endmacro %}
 

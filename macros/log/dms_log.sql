@@ -82,7 +82,7 @@ select * from records
                 ~ 'yet, write the log anew (dbt run --full-refresh --select ' ~ batch.log.identifier ~ '), '
                 ~ 'else begin a log of its own in another schema')
                 ~ '; to go on without them, remove them from where they landed' ~ (
-                ': ' ~ dbt_cdc._take_out_advice(batch.messages) if batch.messages is not none)
+                ': ' ~ dbt_cdc._dms_take_out_advice(batch) if batch.messages is not none)
                 ~ ', or give vars: '
                 ~ '{cdc_give_up_transactions: [...]} and their change_seqs'
             ) %}
@@ -93,7 +93,7 @@ select * from records
                 'land them as they were sent: a NULL that is read as the empty text is another value; where you have '
                 ~ 'corrected the log, correct the rows alike; where a column has another type by now, or is gone, '
                 ~ 'remove the rows that the log has from where they landed' ~ (
-                ' (' ~ dbt_cdc._take_out_advice(batch.messages) ~ ')' if batch.messages is not none)
+                ' (' ~ dbt_cdc._dms_take_out_advice(batch) ~ ')' if batch.messages is not none)
                 ~ '; to go on with what the log has, give vars: '
                 ~ '{cdc_give_up_transactions: [...]} and their change_seqs'
             ) %}

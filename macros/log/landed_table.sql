@@ -7,6 +7,8 @@
     {%- do batch.update(relation=relation, place='table ' ~ relation, layout='table', lanes=[], names=columns or {}) -%}
     {%- if batch.is_looking -%}
         {%- do batch.update(columns=dbt_cdc._landing_source_columns(relation, batch.names, batch.place)) -%}
+        {%- do batch.update(
+            has_times=batch.columns.timestamp != dbt_cdc._landing_value('timestamp', '', none)) -%}
         {%- do dbt_cdc._landing_look_at_table(batch) -%}
     {%- endif -%}
     {%- if batch.row_count -%}
@@ -92,7 +94,12 @@ where (mark is null or not previous_offset <=> offset)
 {#- Looks at what the table has of each partition: above what has landed, and below it what is unlike it. -#}
 {% macro _landing_look_at_table(batch) %}
     {% set groups, below = [], [] %}
-    {% for group in dbt_cdc._fetch(dbt_cdc._landing_table_groups(batch)) %}
+    {% set found = dbt_cdc._fetch(dbt_cdc._landing_table_groups(batch)) %}
+    {% if found | selectattr('untimed') | list %}
+        {% do batch.update(has_times=false) %}
+        {% set found = dbt_cdc._fetch(dbt_cdc._landing_table_groups(batch)) %}
+    {% endif %}
+    {% for group in found %}
         {% if group.mark_topic is none or group.mark_partition is none or group.unplaced %}
             {% set unplaced = [] %}
             {% for name in ['topic', 'partition', 'offset'] %}
@@ -129,8 +136,9 @@ where (mark is null or not previous_offset <=> offset)
 {% endmacro %}
 
 
-{#- A row below what has landed is unlike it where its place did not land, or landed with another timestamp; without
-    timestamps contents are compared. The source may have deleted rows since they landed. -#}
+{#- A row below what has landed is unlike it where its place did not land, or landed with another timestamp; where a
+    row has no timestamp, or the -1 of an old format, contents are compared. The source may have deleted rows since they
+    landed. -#}
 {% macro _landing_table_groups(batch) -%}
 {%- set content = dbt_cdc._landing_table_content(batch) -%}
 with {{ dbt_cdc._landing_table_rows(batch) }},
@@ -145,7 +153,7 @@ known as (
         topic as known_topic,
         partition as known_partition,
         offset as known_mark,
-        max({{ content }}) as known_content
+        max({{ content if batch.has_times else dbt_cdc._landed_content() }}) as known_content
     from {{ batch.log }}
     group by topic, partition, offset
 ),
@@ -158,8 +166,12 @@ news as (
         mark,
         landed_mark,
         coalesce(mark > landed_mark, true) as is_new,
-        {{ 'mark <= landed_mark and (known_mark is null or not ' ~ content ~ ' <=> known_content)'
+        {{ 'mark <= landed_mark and (known_mark is null or '
+            ~ ('not ' ~ content ~ ' <=> known_content' if batch.has_times
+                else 'coalesce(' ~ content ~ ' <> known_content, false)') ~ ')'
             if batch.log else 'false' }} as is_unlike,
+        {{ 'mark <= landed_mark and coalesce(timestamp < timestamp_seconds(0), true)'
+            if batch.log and batch.has_times else 'false' }} as is_untimed,
         {{ 'mark <= landed_mark and known_mark is null' if batch.log else 'false' }} as is_late,
         {{ dbt_cdc._landing_table_print(batch) }} as print
     from rows
@@ -178,6 +190,7 @@ select
     min(if(is_new, mark, null)) as first_mark,
     max(if(is_new, mark, null)) as last_mark,
     count_if(is_unlike) as unlike_landed,
+    count_if(is_untimed) as untimed,
     min(if(is_unlike, mark, null)) as first_below,
     coalesce(sum(if(is_new, print, null)), 0) as print,
     count_if(is_late) as late,
@@ -190,8 +203,7 @@ order by mark_topic, mark_partition
 
 
 {% macro _landing_table_content(batch) %}
-    {% do return('xxhash64(key, value)' if batch.columns.timestamp == dbt_cdc._landing_value('timestamp', '', none)
-        else 'timestamp') %}
+    {% do return('timestamp' if batch.has_times else 'xxhash64(key, value)') %}
 {% endmacro %}
 
 

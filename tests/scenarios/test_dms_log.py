@@ -664,6 +664,16 @@ def test_a_key_that_a_message_lacks_stops_the_log(
     assert "it lacks a column of the key of dbo.orders, or has it behind" in result.output
 
 
+@pytest.mark.more
+def test_a_key_behind_thousands_of_columns(keyed_stream: Streamed) -> None:
+    keyed_stream.start()
+    row = {f"column_{n}": 'of "id": 5,' for n in range(5000)} | {"id": 7, "text": "a"}
+    message = dms_message("update", seq(1, 1), KEYED, row=row)
+    result = keyed_stream.run([("shop", message)])
+    assert result.success, result.output
+    assert keyed_stream.records()[0].before_image == '{"id":7}'
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

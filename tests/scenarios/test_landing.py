@@ -402,6 +402,22 @@ def test_what_is_removed_keeps_its_position(landing: Landing) -> None:
     assert (right.position, right.topic, right.value) == (3, ORDERS, value(1))
 
 
+def test_what_is_taken_out_stays_out(landing: Landing) -> None:
+    """Its file may have another name by then, or more lines."""
+    file = landing.sink(ORDERS, 0, 0, map(value, range(2)))
+    landing.land()
+    landing.project.sql("update {schema}.landed set key = null, value = null where offset = 1")
+    file.rename(landing.folder / file.name)
+    landing.sink(ORDERS, 0, 2, [value(2)])
+    assert "landed: leaves out 2 events that landed before" in landing.land()
+    landing.write(file.name, map(value, range(2)))
+    landing.sink(ORDERS, 0, 0, map(value, range(4)))
+    landing.land()
+    assert [row[2:] for row in landing.rows()] == [
+        (0, value(0)), (1, None), (2, value(2)), (3, value(3)),
+    ]  # fmt: skip
+
+
 @pytest.mark.more
 @pytest.mark.parametrize("name", [f"{ORDERS}+0+0.json", "a.jsonl"])
 def test_lines_that_have_offsets(landing: Landing, name: str) -> None:
@@ -626,6 +642,35 @@ def test_rows_that_change_between_look_and_landing(landing: Landing) -> None:
         add(3, 6, 7, 8)
     landing.land()
     assert landing.places() == [f"o0:{n}" for n in (0, 1, 2, 4, 5, 3, 6, 7, 8)]
+
+
+@pytest.mark.parametrize(
+    "time", ["null", pytest.param("timestamp_millis(-1)", marks=pytest.mark.more)]
+)
+def test_timestamps_that_tell_nothing(landing: Landing, time: str) -> None:
+    """A topic that was made anew is told by its contents, and what is taken out stays out."""
+    kafka = f"{landing.project.schema}.kafka"
+    landing.project.sql(f"create table {{schema}}.kafka ({KAFKA}) using delta")
+
+    def add(offset: int, text: str, time: str = "timestamp '2024-01-01 10:00:00'") -> None:
+        landing.project.sql(
+            f"insert into {{schema}}.kafka values"
+            f" ('{ORDERS}', 0, {offset}, null, '{value(offset, text)}', {time})"
+        )
+
+    landing.model(f"landed_table('{kafka}')")
+    add(0, "a")
+    add(1, "a", time)
+    landing.land()
+    landing.project.sql("update {schema}.landed set key = null, value = null where offset = 0")
+    add(2, "a")
+    landing.land()
+    contents = [(0, None), (1, value(1, "a")), (2, value(2, "a"))]
+    assert [row[2:] for row in landing.rows()] == contents
+    landing.project.sql("delete from {schema}.kafka where offset = 1")
+    add(1, "anew", time)
+    add(3, "anew", time)
+    assert "partition 0 offset 1: it is there twice, with different content" in landing.refusal()
 
 
 @pytest.mark.more
