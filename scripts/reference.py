@@ -30,7 +30,7 @@ does not fit. Tests compare the results.
 the persistent functions. [Settings and variables](settings.md) and [errors by number](errors.md)
 have pages of their own.
 """
-BELOW = """The examples run on the shop that `make run` captures, or on what they name.
+BELOW = """The examples run on the shop of `examples/shop`, or on what they name.
 [The index](../reference.md) lists all entries.
 """
 MATERIALIZATION = r"{% materialization (\w+), (default) %}"

@@ -59,6 +59,8 @@ transactions as (
         min(end_position) as end_position,
         {{ 'max(server) as server,' if batch.is_binlog }}
         sum(landed_rows - messages) as landed_rows,
+        -- of a number whose rows are alike one is the event; else, and of a snapshot, the log's records tell
+        if(is_restarted or xid = 'snapshot', null, sum(greatest(landed_rows - messages - 1, 0))) as copies,
         count(case when slot = 0 and landed_rows > 0 then begin_time end) as begins,
         {{ "coalesce(max(case when slot = 0 then landed_rows end) > 1, false) as begins_twice,"
             if not batch.is_binlog }}
@@ -250,6 +252,12 @@ to_json(named_struct(
     'last_position', max(last_position) over (),
     'taken', sum(case when is_emitted and not is_later then landed_rows end) over (),
     'begins', sum(case when is_emitted then begins end) over (),
+    {%- if not batch.is_sqlserver %}
+    'copies', if(
+        count_if(is_emitted and not is_later and copies is null) over () > 0, null,
+        sum(case when is_emitted and not is_later then copies end) over ()
+    ),
+    {%- endif %}
     'copies_in_log', sum(case when fate = 'in the log' then landed_rows end) over (),
     'waiting', sum(case when fate = 'new' and not is_emitted then landed_rows end) over (),
     'given_up', sum(case when fate = 'given up' then landed_rows end) over (),

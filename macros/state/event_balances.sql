@@ -1,6 +1,7 @@
 {#- The balance of a batch: each event that has landed is in the log, a copy, waiting, or passed over by its kind. The
     log's COMMITs tell it, as the statement that wrote them has counted; what has landed, and what the log has, is
-    counted again. -#}
+    counted again. Copies are counted by the numbers of events; of a batch with a snapshot, a transaction in which the
+    connector restarted, or of SQL Server, they are what is left. -#}
 
 {#- Part of the on-run-end hook: a row in event_balances for the batch that this command has put into the log. -#}
 {% macro _record_balance(adapter_log) %}
@@ -45,12 +46,13 @@ from batch
 {% macro _balance(found) %}
     {% set counted = fromjson(found.balance) %}
     {% set in_log = found.logged_events + counted.begins %}
+    {% set copies = counted.get('copies') %}
     {% do return({
         'first_position': counted.first_position,
         'last_position': counted.last_position,
         'landed': found.landed,
         'in_log': in_log,
-        'copies': counted.taken - in_log + (counted.get('copies_in_log') or 0),
+        'copies': (counted.taken - in_log if copies is none else copies) + (counted.get('copies_in_log') or 0),
         'waiting': counted.get('waiting') or 0,
         'given_up': counted.get('given_up') or 0,
         'later_snapshots': counted.get('later_snapshots') or 0,

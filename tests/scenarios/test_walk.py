@@ -624,8 +624,9 @@ def consumed_rows(name: str, capturing: Capture) -> list[Any]:
 
 
 LONGER = [
-    pytest.param(2, 50, 1, marks=pytest.mark.more),
+    pytest.param(2, 50, 4, marks=pytest.mark.more),
     *(pytest.param(n, 80, 1 + n % 4, marks=pytest.mark.soak) for n in range(3, 23)),
+    pytest.param(23, 200, 4, marks=pytest.mark.soak),
 ]
 
 
