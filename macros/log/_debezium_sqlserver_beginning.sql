@@ -27,11 +27,11 @@
 {% endmacro %}
 
 
-{#- Where the snapshot has seen the first commit that changes a key, no change of it fits the key's row there. The
-    snapshot is of one moment, so it has seen all commits up to the last such one. Those of the log are no news. -#}
+{#- Where the snapshot has seen a commit that changes a key, neither it nor one before it fits the key's row there. The
+    snapshot is of one moment, so it has seen all commits up to the last such one. Those of the log are no news; as what
+    is given up, they tell what later ones found. -#}
 {% macro _debezium_sqlserver_seen(events, batch, before_images) -%}
-{%- set from_the_beginning = dict(batch, position=none, goes_on=false,
-    last_lsn=dbt_cdc._debezium_snapshot_lsn() if batch.get('last_lsn') else none) -%}
+{%- set from_the_beginning = dict(batch, position=none, goes_on=false) -%}
 with {{ dbt_cdc._debezium_events(events, from_the_beginning, before_images) }},
 
 {{ dbt_cdc._debezium_sqlserver_transactions(from_the_beginning) }},
@@ -43,9 +43,10 @@ streamed as (
         kind,
         commit_lsn,
         before,
-        after
+        after,
+        emitted.xid is not null as is_new
     from events
-    left semi join emitted_transactions using (commit_lsn)
+    left join emitted_transactions as emitted using (commit_lsn)
     where kind in ('c', 'u', 'd')
 ),
 
@@ -82,22 +83,22 @@ first_changes as (
         table_name,
         key,
         commit_lsn,
-        row_number() over (partition by table_name, key order by commit_lsn) as number,
-        bool_or(kind <> 'c' and (before is null or not coalesce(exists(
+        is_new,
+        bool_or(bool_or(kind <> 'c' and (before is null or not coalesce(exists(
             map_entries(from_json(before, 'map<string, string>')),
             entry -> entry.value <> try_element_at(snapshot_row, entry.key)
-        ), false))) as fits
+        ), false)))) over (partition by table_name, key order by commit_lsn) as has_fitted
     from streamed
     inner join snapshot_rows using (table_name, key)
     left anti join shared_keys using (table_name)
     where coalesce(key, 'null') <> 'null'
-    group by table_name, key, commit_lsn
+    group by table_name, key, commit_lsn, is_new
 ),
 
 last_seen as (
     select max(struct(commit_lsn, key, table_name)) as seen
     from first_changes
-    where number = 1 and not fits
+    where is_new and not has_fitted
 )
 
 select
@@ -107,7 +108,5 @@ select
     to_json(array_sort(collect_set(commit_lsn))) as transactions
 from streamed
 cross join last_seen
-where
-    commit_lsn <= greatest(seen.commit_lsn, (select max(snapshot_lsn) from snapshot_rows))
-    and commit_lsn > '{{ dbt_cdc._debezium_last_lsn(batch) }}'
+where is_new and commit_lsn <= greatest(seen.commit_lsn, (select max(snapshot_lsn) from snapshot_rows))
 {%- endmacro %}

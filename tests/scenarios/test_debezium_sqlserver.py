@@ -367,6 +367,26 @@ def test_what_the_snapshot_holds_and_lands_later(shop: Shop) -> None:
     assert shop.has(database)
 
 
+@pytest.mark.more
+def test_what_the_snapshot_holds_and_lands_behind_what_was_given_up(shop: Shop) -> None:
+    """The look goes on behind it, and what follows on its changes was not seen for that."""
+    database, connector = begin(shop, 1)
+    start = len(connector.sent)
+    lost = database.commit(updates(1), ("insert", "t", row(7, "first")))
+    database.commit(updates(1, old="new", new="last"), updates(7))
+    third = database.commit(("insert", "t", row(2, "seen")))
+    connector.stream()
+    rows, streamed = connector.sent[:start], connector.sent[start:]
+    at = next(n for n, event in enumerate(rows) if '"first"' in (event.value or ""))
+    rows.insert(at + 1, seen_row(rows[at], 2))
+    del streamed[3]  # its END
+    lsns = [f"0x00000027{done.end:08X}0001" for done in (lost, third)]
+    given_up = json.dumps({"cdc_give_up_transactions": [lsns[0]]})
+    assert shop.run([*rows, *streamed[:7]], "--vars", given_up).success
+    result = shop.run(streamed[7:])
+    assert f"streamed, too: {lsns[1]}; it has a row of" in result.output
+
+
 def test_a_row_of_another_table_in_the_same_topic_was_not_seen(shop: Shop) -> None:
     """Where all topics are one, equal keys are of different rows."""
     shop.start()
