@@ -36,6 +36,19 @@ with {{ dbt_cdc._debezium_events(events, from_the_beginning, before_images) }},
 
 {{ dbt_cdc._debezium_sqlserver_transactions(from_the_beginning) }},
 
+snapshot_rows as (
+    select
+        concat(source_schema, '.', source_name) as table_name,
+        key,
+        max(wal) as snapshot_lsn,
+        max(record_time) as last_time,
+        max_by(from_json(after, 'map<string, string>'), position) as snapshot_row
+    from events
+    where kind = 'r' and xid = 'snapshot'
+    group by table_name, key
+),
+
+-- what was committed later is no sign: a row may have changed without an event since
 streamed as (
     select
         concat(source_schema, '.', source_name) as table_name,
@@ -47,18 +60,9 @@ streamed as (
         emitted.xid is not null as is_new
     from events
     left join emitted_transactions as emitted using (commit_lsn)
-    where kind in ('c', 'u', 'd')
-),
-
-snapshot_rows as (
-    select
-        concat(source_schema, '.', source_name) as table_name,
-        key,
-        max(wal) as snapshot_lsn,
-        max_by(from_json(after, 'map<string, string>'), position) as snapshot_row
-    from events
-    where kind = 'r' and xid = 'snapshot'
-    group by table_name, key
+    where
+        kind in ('c', 'u', 'd')
+        and record_time <= (select max(last_time) + interval '1' hour from snapshot_rows)
 ),
 
 -- a message key of several rows tells no row: two of one snapshot have it, or two inserted ones without a delete

@@ -387,6 +387,21 @@ def test_what_the_snapshot_holds_and_lands_behind_what_was_given_up(shop: Shop) 
     assert f"streamed, too: {lsns[1]}; it has a row of" in result.output
 
 
+@pytest.mark.more
+def test_what_the_snapshot_holds_was_committed_in_its_hour(shop: Shop) -> None:
+    """A row that changed later without an event is no sign of it."""
+    database, connector = begin(shop, 1)
+    database.commit(("insert", "t", row(2, "first")))
+    database.clock += 3_600_000_000
+    database.commit(updates(1))
+    connector.stream()
+    del connector.sent[-3:]
+    database.commit(updates(1, old="new", new="last"))
+    connector.stream()
+    assert shop.run(connector.sent).success
+    assert len(logged(shop, "lsn, after_image")) == 4
+
+
 def test_a_row_of_another_table_in_the_same_topic_was_not_seen(shop: Shop) -> None:
     """Where all topics are one, equal keys are of different rows."""
     shop.start()
