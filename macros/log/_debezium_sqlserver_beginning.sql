@@ -6,7 +6,7 @@
     {% do dbt_cdc.raise_cdc_error(
         22859, 'the snapshot that the log begins with holds transactions that were streamed, too: '
         ~ seen[:20] | join(', ') ~ (' and ' ~ (seen | length - 20) ~ ' more' if seen | length > 20)
-        ~ ('; it has a row of ' ~ found.table_name ~ ' and key ' ~ found.key ~ ' as of ' ~ found.last_lsn
+        ~ ('; it has ' ~ found.table_name ~ ', key ' ~ found.key ~ ', as of ' ~ found.last_lsn
             if found.last_lsn else ', as their LSNs are at or below its own')
         ~ ('; those up to ' ~ batch.last_lsn ~ ' are captured'
             if batch.get('last_lsn', dbt_cdc._debezium_snapshot_lsn()) != dbt_cdc._debezium_snapshot_lsn()),
@@ -41,6 +41,7 @@ snapshot_rows as (
         concat(source_schema, '.', source_name) as table_name,
         key,
         max(wal) as snapshot_lsn,
+        min(record_time) as first_time,
         max(record_time) as last_time,
         max_by(after, position) as snapshot_image
     from events
@@ -55,6 +56,7 @@ streamed as (
         key,
         kind,
         commit_lsn,
+        record_time,
         before,
         after,
         emitted.xid is not null as is_new
@@ -81,7 +83,8 @@ shared_keys as (
         or count(distinct if(kind = 'c', struct(commit_lsn, after), null)) > 1 + count_if(kind = 'd')
 ),
 
--- a change fits where the row before it is that of the snapshot, or is not told; an insert fits none
+-- a change fits where the row before it is that of the snapshot, or is not told; an insert fits where it has none. A
+-- row that a query for the snapshot leaves out is not there, either: only about its first moment that is a sign
 first_changes as (
     select
         table_name,
@@ -96,10 +99,16 @@ first_changes as (
             from_json(after, 'map<string, string>') as after_row,
             from_json(snapshot_image, 'map<string, string>') as snapshot_row
         from streamed
-        inner join snapshot_rows using (table_name, key)
+        left join snapshot_rows using (table_name, key)
     )
+    left semi join (select table_name from snapshot_rows) using (table_name)
     left anti join shared_keys using (table_name)
-    where coalesce(key, 'null') <> 'null'
+    where
+        coalesce(key, 'null') <> 'null'
+        and (
+            snapshot_image is not null
+            or record_time <= (select min(first_time) + interval '10' second from snapshot_rows)
+        )
     group by table_name, key, commit_lsn, is_new
 ),
 
@@ -120,10 +129,10 @@ where is_new and commit_lsn <= greatest(seen.commit_lsn, (select max(snapshot_ls
 {%- endmacro %}
 
 
-{#- Whether the row before a change is that of the snapshot, or not told. SQL Server leaves large values out of it, which
-    JSON has as texts, and computed ones out of both images: a NULL tells where an update sets another value. -#}
+{#- Whether the row before a change is that of the snapshot, or not told. SQL Server leaves large values out of it,
+    which JSON has as texts, and computed ones out of both images: a NULL tells where an update sets a value. -#}
 {% macro _debezium_sqlserver_fits() -%}
-kind <> 'c' and (before is null or not coalesce(exists(
+if(snapshot_image is null, kind = 'c', kind <> 'c' and (before is null or not coalesce(exists(
     map_entries(from_json(before, 'map<string, string>')),
     entry -> if(
         entry.value is null,
@@ -134,5 +143,5 @@ kind <> 'c' and (before is null or not coalesce(exists(
         map_contains_key(snapshot_row, entry.key)
         and not entry.value <=> try_element_at(snapshot_row, entry.key)
     )
-), false))
+), false)))
 {%- endmacro %}
