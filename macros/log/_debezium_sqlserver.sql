@@ -17,15 +17,16 @@ when op in ('c', 'u', 'd', 'r') and not coalesce(
 {%- endmacro %}
 
 
-{#- The events. Of several attempts at a snapshot counts the first complete one, else the last. -#}
+{#- The events. Of the attempts at a snapshot that are not given up counts the first complete one, else the last. -#}
 {% macro _debezium_sqlserver_events(batch) %}
     {%- if batch.position is none or batch.has_snapshot_rows %}
     select
         * except (xid),
         if(
-            kind = 'r' and wal <> (
-                select coalesce(min(if(snapshot_mark = 'last', wal, null)), max(if(kind = 'r', wal, null)))
+            kind = 'r' and not wal <=> (
+                select coalesce(min(if(snapshot_mark = 'last', wal, null)), max(wal))
                 from landed_events
+                where kind = 'r' and not {{ dbt_cdc._is_given_up("concat('snapshot:', wal)") }}
             ),
             concat('snapshot:', wal), xid
         ) as xid

@@ -45,7 +45,7 @@ snapshot_rows as (
         max(record_time) as last_time,
         max_by(after, position) as snapshot_image
     from events
-    where kind = 'r' and xid = 'snapshot'
+    where kind = 'r' and xid = 'snapshot' and not {{ dbt_cdc._is_given_up('xid') }}
     group by table_name, key
 ),
 

@@ -276,6 +276,27 @@ def test_other_sources_and_later_snapshots_are_refused(shop: Shop) -> None:
 
 
 @pytest.mark.more
+def test_a_log_without_a_snapshot_goes_on_without_a_later_one(shop: Shop) -> None:
+    """By its name, also when the log is written anew; `snapshot` is the one that comes first."""
+    database, connector = begin(shop, 1)
+    connector.sent.clear()
+    done = [database.commit(updates(1)), database.commit(("insert", "t", row(2, "new")))]
+    connector.stream()
+    assert shop.run(connector.sent).success
+    sent = len(connector.sent)
+    database.next_lsn()
+    connector.snapshot()
+    name = f"snapshot:0x00000027{database.lsn:08X}0001"
+    assert f"{name}: 4 rows of a snapshot landed behind" in shop.run(connector.sent[sent:]).output
+    lsns = {(f"0x00000027{transaction.end:08X}0001",) for transaction in done}
+    for options in [(name,), (name, "--full-refresh"), ("snapshot", "--full-refresh")]:
+        given_up = json.dumps({"cdc_give_up_transactions": [options[0]]})
+        assert shop.run([], *options[1:], "--vars", given_up).success, options
+        assert {found[:1] for found in logged(shop, "tran_id, lsn")} == lsns
+        assert shop.is_balanced()
+
+
+@pytest.mark.more
 def test_a_column_op_is_no_mark_of_a_snapshot(shop: Shop) -> None:
     database, connector = begin(shop, 1)
     snapshot = len(connector.sent)
