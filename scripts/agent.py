@@ -74,7 +74,7 @@ class Agent:
         self.scheduler.add_job(
             self.clean_up_tracking, "interval", minutes=TRACKING_CLEANUP_MINUTES, id="tracking"
         )
-        self.scheduler.add_job(self.note, "interval", minutes=NOTE_MINUTES, id="note")
+        self.scheduler.add_job(self.note, "interval", ["goes on"], minutes=NOTE_MINUTES, id="note")
         self.scheduler.start()
         self.note("ends")
 
@@ -158,12 +158,16 @@ class Agent:
         if self.capture is None:
             log.info("capture: there is no such job (add_job makes one)")
             return
+        self.read_project()
+        how = f"pollinginterval {self.capture['pollinginterval']} s"
+        log.info("capture: started, %s", how if self.capture["continuous"] else "one pass")
+
+    def read_project(self) -> None:
+        """What the next scans know of the project; where it cannot be read, each reads it."""
         try:
             self.dbt.read_project()
         except RuntimeError as error:
             log.error("capture: %s", problem([str(error)]))
-        how = f"pollinginterval {self.capture['pollinginterval']} s"
-        log.info("capture: started, %s", how if self.capture["continuous"] else "one pass")
 
     def scan(self) -> None:
         """One run of the capture job, and its line in the log."""
@@ -291,7 +295,9 @@ class Commands:
     def _answer(self, connection: Connection, arguments: list[str]) -> None:
         with contextlib.closing(connection), contextlib.suppress(OSError):
             if arguments:
-                result, lines = self.agent.dbt.run(*arguments, quiet=False)
+                result, lines = self.agent.dbt.run(*arguments, quiet=False, anew=True)
+                if arguments[0] == "run-operation" and self.agent.capture:
+                    self.agent.read_project()  # a scan would enter anew what was disabled
                 shown = [line for line in lines if not line.startswith("cdc ")]
                 send(connection, [result.success, "\n".join(shown)])
 

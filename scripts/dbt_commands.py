@@ -42,10 +42,15 @@ class Dbt:
         self.manifest = result.result
 
     def run(
-        self, *arguments: str, quiet: bool = True, hear: Callable[[str], None] | None = None
+        self,
+        *arguments: str,
+        quiet: bool = True,
+        hear: Callable[[str], None] | None = None,
+        anew: bool = False,
     ) -> tuple[Any, list[str]]:
         """dbt's result of a command, and the lines that it logged: all but debug, or where `quiet`
-        errors and what the macros say. Who wants to `hear` them has each as it comes."""
+        errors and what the macros say. Who wants to `hear` them has each as it comes. `anew`: on
+        the project as it is now, whatever was read before."""
         from dbt.cli.main import dbtRunner  # a second to import: not for `agent.py dbt`
 
         lines: list[str] = []
@@ -63,7 +68,7 @@ class Dbt:
 
         options = options_beside(self.options, arguments)
         # a manifest has the schemas and variables of our own options
-        manifest = None if options_given(arguments) else self.manifest
+        manifest = None if anew or options_given(arguments) else self.manifest
         runner = dbtRunner(manifest=manifest, callbacks=[listen])
         with contextlib.redirect_stdout(io.StringIO()):
             result = runner.invoke([*arguments, "--quiet", "--no-use-colors", *options])

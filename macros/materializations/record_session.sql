@@ -1,8 +1,8 @@
 {#- What this run did as the capture job: one row in scan_sessions, and its errors in dm_cdc_errors. -#}
 {% macro _record_session(results) %}
     {#- before the first scan has begun there is no table of sessions -#}
-    {% if dbt_cdc._has_captured(results) and dbt_cdc._has_state('scan_sessions') %}
-        {% set errors = dbt_cdc._scan_errors(results) %}
+    {% set errors = dbt_cdc._scan_errors(results) %}
+    {% if (dbt_cdc._has_captured(results) or errors) and dbt_cdc._has_state('scan_sessions') %}
         {#- a part without the scan that had no window to capture tells nothing of the log -#}
         {% set has_scanned = results | map(attribute='node.config.materialized') | select('eq', 'scan') | list %}
         {% do dbt_cdc._enter_session(dbt_cdc._session(errors))
@@ -52,7 +52,7 @@
         'last_commit_cdc_lsn': window.get('last_commit_cdc_lsn'),
         'last_commit_cdc_time': window.get('last_commit_cdc_time'),
         'captured_rows': dbt_cdc._captured_rows(),
-        'waiting_for': cache.get('waiting_for'),
+        'waiting_for': cache.get('waiting_for') or dbt_cdc._known_to_wait(),
     }) %}
 {% endmacro %}
 
@@ -81,7 +81,9 @@
 {% macro _scan_errors(results) %}
     {% set failed, skipped = [], [] %}
     {% for result in results %}
-        {% set is_capture = dbt_cdc._is_of_capture(result.node) %}
+        {#- the log may have a command of its own -#}
+        {% set is_capture = dbt_cdc._is_of_capture(result.node)
+            or result.node.resource_type == 'model' and result.node.name == var('cdc_log_model', none) %}
         {% if result.status in ['error', 'fail', 'runtime error'] %}
             {% do failed.append((is_capture, result.message or result.status | string)) %}
         {% elif result.status == 'skipped' and is_capture %}

@@ -45,6 +45,7 @@
         {% if name in dbt_cdc._tracked_tables() %}
             {% do log('delete models/' ~ name ~ '.sql and its YAML, or the next run enables it again',
                 info=true) %}
+            {% do dbt_cdc._tell_agent_of_models() if not dry_run %}
         {% endif %}
         {% do log('nothing is changed: dry_run', info=true) if dry_run %}
     {% endif %}

@@ -11,6 +11,14 @@
                 'name the schema from which change data capture is removed'
             ) %}
         {% endif %}
+        {% set agent = dbt_cdc._agent_heard_of() %}
+        {% if agent and not agent.is_silent and not dry_run %}
+            {% do dbt_cdc.raise_cdc_error(
+                22909, 'an agent runs (heard of at ' ~ agent.time ~ '), and its next scan would enable schema ' ~ schema
+                ~ ' again; nothing was removed',
+                'end it (SIGTERM), then run disable_db again; of one that died, half an hour after it was heard of'
+            ) %}
+        {% endif %}
         {% set failed, lists = [], dbt_cdc._lists_of_objects() | map('string') | list %}
         {% for name, kind in dbt_cdc._objects_of_cdc().items() %}
             {% if failed and name in lists %}

@@ -23,6 +23,7 @@
         {% endfor %}
         {% if not dry_run %}
             {% do dbt_cdc._publish_without(found, found | length == known | length) %}
+            {% do dbt_cdc._tell_agent_of_models() %}
         {% else %}
             {% do log('nothing was removed: dry_run', info=true) %}
         {% endif %}

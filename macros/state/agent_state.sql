@@ -4,7 +4,8 @@
     {% if execute %}
         {% set requests = dbt_cdc._state_relation('job_requests') %}
         {% set latest = dbt_cdc._fetch(
-            'select cast(max(requested_at) as string) as time from ' ~ requests)[0].time
+            'select cast(max(requested_at) as string) as time from ' ~ requests
+            ~ " where job_type <> 'agent'")[0].time
             if dbt_cdc._has_state('job_requests') else none %}
         {% set new = dbt_cdc._fetch(
             'select job_type, request from ' ~ requests ~ ' where requested_at > '
@@ -24,15 +25,16 @@
 {% endmacro %}
 
 
-{#- What scripts/agent.py says of itself: `runs`, every five minutes, or `ends`. It has one row. -#}
+{#- What scripts/agent.py says of itself: `runs`, `goes on` every five minutes, or `ends`. It has one row. Where the
+    schema was disabled since it began, it makes nothing anew. -#}
 {% macro _note_agent(note) %}
-    {% if execute %}
+    {% if execute and (note == 'runs' or dbt_cdc._has_state('job_requests')) %}
         {% do dbt_cdc._make_jobs() %}
         {% do dbt_cdc._ensure_state_tables('jobs') %}
         {% do run_query(
             'merge into ' ~ dbt_cdc._state_relation('job_requests') ~ " as present using (select 'agent' as "
-            ~ "job_type, '" ~ note ~ "' as request, current_timestamp() as requested_at) as note "
-            ~ 'on present.job_type = note.job_type when matched then update set * when not matched then insert *'
+            ~ "job_type, '" ~ ('ends' if note == 'ends' else 'runs') ~ "' as request, current_timestamp() as "
+            ~ 'requested_at) as note on present.job_type = note.job_type when matched then update set * when not matched then insert *'
         ) %}
     {% endif %}
 {% endmacro %}
@@ -48,6 +50,14 @@
         ) %}
     {% endif %}
     {% do return(notes[0] if notes and notes[0].request == 'runs' else none) %}
+{% endmacro %}
+
+
+{#- It goes on with the models that it has read. -#}
+{% macro _tell_agent_of_models() %}
+    {% set agent = dbt_cdc._agent_heard_of() %}
+    {% do log('an agent runs (heard of at ' ~ agent.time ~ '), on the models that it has read: delete them, and run '
+        ~ 'start_job before its next scan enters it anew', info=true) if agent and not agent.is_silent %}
 {% endmacro %}
 
 

@@ -227,6 +227,7 @@ def answers() -> dict[str, Answer]:
         r"^select [^()]* from \S*cdc_jobs\b": jobs(),
         r"from \S*consumer_bookmarks\b": [],
         r"from \S*job_requests\b": [],
+        r"from \S*waiting_transactions\b": [],
         r"from \S*change_tracking_versions": [no_versions],
         r"from \S*change_tracking_databases": [],
         r"^select\s+tables\.\*.* from \S*syscommittab": tracked(),

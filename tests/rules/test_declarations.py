@@ -92,10 +92,13 @@ def project_of(
     return make_project(models=files, vars=variables or {"cdc_log_model": "raw_log"})
 
 
+WRITES = {"^create or replace view": [], "^insert into": [], r"from \S*waiting_transactions": []}
+
+
 @pytest.fixture(scope="module")
 def mistaken(make_project: Callable[..., Project]) -> DbtResult:
     models = [declaration(model, wrong) for model, (_, _, wrong) in MISTAKES.items()]
-    with standing_in({"^create or replace view": [], "^insert into": []}):
+    with standing_in(WRITES):
         return project_of(make_project, *models).dbt("run", "--select", "shop")
 
 
@@ -205,7 +208,7 @@ def test_what_is_captured_is_listed(
 ) -> None:
     project = project_of(make_project, declaration("one_ct", {}), declaration("two_ct", {}))
     value = listed if isinstance(listed, str) else list(listed)
-    with standing_in({"^create or replace view": [], "^insert into": []}):
+    with standing_in(WRITES):
         result = project.dbt("run", "--select", "shop", vars={"cdc_capture_instances": value})
     said = [message.message for name, message in result.messages.items() if name.endswith("_ct")]
     assert said or listed != ("One",)  # the others are known before anything runs

@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import datetime, timedelta
+from multiprocessing import Pipe
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -41,12 +42,14 @@ class FakeDbt:
         self.requests: list[dict[str, str]] = []
         self.fails: set[str] = set()
         self.commands: list[str] = []
+        self.read_anew: list[str] = []
 
     def read_project(self) -> None:
         self.commands.append("parse")
 
-    def run(self, *arguments: str, quiet: bool = True) -> tuple[Any, list[str]]:
+    def run(self, *arguments: str, quiet: bool = True, anew: bool = False) -> tuple[Any, list[str]]:
         name = arguments[1] if arguments[0] == "run-operation" else arguments[0]
+        self.read_anew += [name] * anew
         self.commands.append(name.removeprefix("dbt_cdc."))
         if arguments[0] == "run":
             self.told.append(tuple(os.environ.get(f"DBT_CDC_{name}") for name in TOLD))
@@ -112,6 +115,18 @@ def test_what_a_scan_is_told_and_nothing_else(agent: Any, monkeypatch: pytest.Mo
     agent._poll()
     agent.dbt.run("run", "--target", "prod")
     assert agent.dbt.told == [("12", "true"), ("12", "true"), (None, None)]
+
+
+def test_a_command_sees_the_project_as_it_is(agent: Any) -> None:
+    """And so does a scan behind one that may have disabled a table."""
+    commands = object.__new__(sys.modules["agent"].Commands)
+    commands.agent = agent
+    for arguments in (["run", "--select", "x"], ["run-operation", "disable_table"]):
+        one, other = Pipe()
+        commands._answer(one, arguments)
+        assert json.loads(other.recv_bytes())[0]
+    assert agent.dbt.read_anew == ["run", "disable_table"]
+    assert agent.dbt.commands == ["run", "disable_table", "parse"]
 
 
 def test_what_runs_when(agent: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -372,6 +372,10 @@ def test_cdc_consumers_tells_who_has_consumed_how_far(shop: tuple[Capture, Write
     # of a source whose clock was wrong: the first commit that waits tells
     capturing.sql("update {schema}.consumer_bookmarks set last_time = timestamp'2999-01-01'")
     assert consumers(capturing)["feed", "dbo_lines"].lag_seconds == 60
+    capturing.sql(
+        "update {schema}.consumer_bookmarks set last_time = current_timestamp() + interval '1' hour"
+    )
+    assert consumers(capturing)["feed", "dbo_lines"].lag_seconds == 60
     capturing.run()
     capturing.project.ok("test")
     assert len(capturing.sql("select * from {schema}.feed")) == 4

@@ -119,6 +119,11 @@ def test_disable_db_removes_everything_that_is_ours(empty: Capture) -> None:
     assert objects(empty) == before
 
     arguments = {"schema_name": empty.schema, "dry_run": False}
+    for note in ("runs", "goes on"):
+        assert operation(empty, "dbt_cdc._note_agent", note=note).success
+        refused = operation(empty, "disable_db", **arguments)
+        assert not refused.success and "CDC 22909: an agent runs (heard of at " in refused.output
+    operation(empty, "dbt_cdc._note_agent", note="ends")
     for part in ("drop function", "drop view", "drop table", ".cdc_jobs", "drop table"):
         with dying_at(lambda sql, part=part: part in sql):
             assert not operation(empty, "disable_db", **arguments).success
@@ -133,6 +138,7 @@ def test_disable_db_removes_everything_that_is_ours(empty: Capture) -> None:
     result = operation(empty, "disable_db", **arguments)
     assert result.success, result.output
     theirs = {"landed", "raw_log", "items", "mine_ct", "fn_cdc_mine", "scan_progress"}
+    assert operation(empty, "dbt_cdc._note_agent", note="goes on").success
     assert objects(empty) == theirs
     assert "CDC 22910" in operation(empty, "disable_db", **arguments).output
     empty.sql("drop view {schema}.scan_progress")
