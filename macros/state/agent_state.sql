@@ -34,7 +34,8 @@
         {% do run_query(
             'merge into ' ~ dbt_cdc._state_relation('job_requests') ~ " as present using (select 'agent' as "
             ~ "job_type, '" ~ ('ends' if note == 'ends' else 'runs') ~ "' as request, current_timestamp() as "
-            ~ 'requested_at) as note on present.job_type = note.job_type when matched then update set * when not matched then insert *'
+            ~ 'requested_at) as note on present.job_type = note.job_type '
+            ~ 'when matched then update set * when not matched then insert *'
         ) %}
     {% endif %}
 {% endmacro %}
