@@ -59,11 +59,13 @@
 
 
 {#- Everything before the first version within the retention. Not the clock counts but the last
-    commit: where tracking stalls, nothing more goes. -#}
+    commit: where tracking stalls, nothing more goes. The versions of a window that a run has left half published are
+    shown, and the run that publishes it counts them again. -#}
 {% macro _invalid_version_sql(state, settings) -%}
     {%- set minutes = settings.retention_period * {1: 1, 2: 60, 3: 1440}[settings.retention_period_units] -%}
     {%- set commits -%}
         {{ dbt_cdc._state_relation('syscommittab') }} where commit_ts <= {{ state.current_version }}
+        and commit_lsn <= '{{ dbt_cdc._published_state().scanned_lsn }}'
     {%- endset -%}
     {%- set last_time = '(select ' ~ dbt_cdc._last_time_sql('commit_time') ~ ' from ' ~ commits ~ ')' -%}
     select coalesce(min(commit_ts) - 1, 0) as version

@@ -198,6 +198,40 @@ def test_the_only_table_is_disabled_while_its_window_is_half_published(
 
 
 @pytest.mark.more
+@pytest.mark.parametrize("operation", ["INSERT", "TRUNCATE"])
+def test_a_cleanup_while_a_window_is_half_published(
+    make_project: Callable[..., Project], operation: str
+) -> None:
+    """Clients are shown its versions, and the run that finishes it counts them once more."""
+    items = TrackedTable("dbo", "items", (("id", "int"),), ("id",))
+    notes = replace(items, source_name="notes")
+    others = CaptureInstance("dbo", "others", "dbo_others", items.columns, ("id",))
+    tracking, writer = Tracking(make_project, [items, notes], [others]), Writer()
+    tracking.land([*writer.insert("items", id=1), *writer.insert("notes", id=1)])
+    tracking.run()
+    one, two = {"id": 1}, {"id": 2}
+    for table, before, after in (("items", None, two), ("items", two, two), ("items", two, None)):
+        tracking.land(writer.commit(table, before, after))
+    begin, record, commit = writer.insert("notes", id=2)
+    image = {"after_image": None} if operation == "TRUNCATE" else {}
+    tracking.land([begin, replace(record, operation=operation, **image), commit])
+    for _ in range(2):
+        tracking.land(writer.commit("notes", one, one))
+    with dying_at(lambda sql: re.search(r"insert into \S*lsn_time_mapping", sql) is not None):
+        assert not tracking.project.dbt("run").success
+    tracking.operation("set_change_tracking", change_retention="1 minutes")
+    tracking.operation("change_tracking_cleanup")
+    tracking.run()
+    tracking.land(writer.insert("items", id=3))
+    tracking.run()
+    changes = "select id, sys_change_operation, sys_change_version from {schema}."
+    found = tracking.sql(f"{changes}changetable_changes_dbo_items(2) order by id")
+    assert [tuple(row) for row in found] == [(2, "D", 5), (3, "I", 9)]
+    begin_of_notes = tracking.value("change_tracking_min_valid_version('dbo.notes')")
+    assert begin_of_notes == (6 if operation == "TRUNCATE" else 0)
+
+
+@pytest.mark.more
 def test_names_are_those_of_the_log(make_project: Callable[..., Project]) -> None:
     """A table or column that the log spells otherwise would never have a change."""
     columns = (("id", "int"), ("Name", "string"))
