@@ -2,27 +2,38 @@
     A window's are counted from what was published before it and written down in scan_transactions,
     so they come out the same in every run that takes the window up. -#}
 
-{#- {base, tables, emptied, published}: the last version before the window; the tables that it
+{#- {base, tables, emptied, published, returned}: the last version before the window; the tables that it
     tracks, by the names of their side tables; the commits that emptied them; what was published when the
-    run began. None without tracked tables. -#}
+    run began; the keys of those that were away before it. None without tracked tables. -#}
 {% macro _window_versions(window) %}
     {% if not dbt_cdc._tracked_tables()
         or not dbt_cdc._has_state('change_tracking_tables') %}
         {% do return(none) %}
     {% endif %}
     {% set before = dbt_cdc._tracking_before(window.previous_lsn) %}
-    {% set published, read, tables = before.published, before.read, {} %}
+    {% set published, read, tables, returned = before.published, before.read, {}, [] %}
     {#- Also one that began with this window and has left the project since: what others have captured of the
         window has numbers that count it. -#}
-    {% for name, row in read.tables.items() if row.begin_lsn <= window.previous_lsn and (
-        name in dbt_cdc._tracked_tables() or row.key in published.min_valid_versions
-        or row.begin_lsn == window.previous_lsn) %}
-        {% do tables.update({name: row}) %}
+    {% for name, row in read.tables.items() if row.begin_lsn <= window.previous_lsn %}
+        {% if dbt_cdc._was_away(row, published, window.previous_lsn) %}
+            {% do returned.append(row.key) %}
+        {% elif name in dbt_cdc._tracked_tables() or row.key in published.min_valid_versions
+            or row.begin_lsn == window.previous_lsn %}
+            {% do tables.update({name: row}) %}
+        {% endif %}
     {% endfor %}
     {% do return({
-        'base': read.version, 'tables': tables, 'published': published,
+        'base': read.version, 'tables': tables, 'published': published, 'returned': returned,
         'emptied': dbt_cdc._emptying_commits(tables.values(), window, published) if tables else [],
     }) %}
+{% endmacro %}
+
+
+{#- Whether windows were published without an entered table: the scan lets it begin anew, and a command without the scan
+    leaves it out until then. -#}
+{% macro _was_away(registered, published, scanned_lsn) %}
+    {% do return(published.is_shown and registered.begin_lsn < scanned_lsn and (
+        registered.key not in published.min_valid_versions or published.scanned_lsn < scanned_lsn)) %}
 {% endmacro %}
 
 

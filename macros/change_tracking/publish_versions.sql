@@ -20,7 +20,7 @@
             window.to_lsn,
             window.versions.published,
             dbt_cdc._tracking_of(read) if not window.versions.emptied else none,
-            dbt_cdc._tracked_keys()) %}
+            dbt_cdc._tracked_keys() | reject('in', window.versions.returned) | list) %}
     {% endif %}
 {% endmacro %}
 

@@ -16,10 +16,7 @@
             {% endif %}
         {% else %}
             {% do dbt_cdc._check_tracked_edit(tracked, read.tables[name]) %}
-            {% if published.is_shown and read.tables[name].begin_lsn < state.scanned_lsn and (
-                tracked.key not in published.min_valid_versions or published.scanned_lsn < state.scanned_lsn) %}
-                {% do returned.append(tracked) %}
-            {% endif %}
+            {% do returned.append(tracked) if dbt_cdc._was_away(read.tables[name], published, state.scanned_lsn) %}
         {% endif %}
     {% endfor %}
     {% do dbt_cdc._check_tables_are_logged(new, dbt_cdc._log_relation()) if new %}
@@ -27,10 +24,6 @@
     {% if new or returned %}
         {% do dbt_cdc._enter_database() %}
         {% set begin_lsn = window.to_lsn or state.scanned_lsn %}
-        {#- the window's versions do not count what began with it -#}
-        {% for tracked in returned %}
-            {% do read.tables.pop(tracked.name) %}
-        {% endfor %}
         {% set version = read.version + dbt_cdc._count_versions(window) %}
         {#- what a client has from before it went lacks what came since, also where no version did -#}
         {% do dbt_cdc._take_a_version(begin_lsn, published) if returned and version == read.version %}

@@ -192,6 +192,38 @@ def test_a_table_that_comes_back_beside_an_open_window(
 
 
 @pytest.mark.more
+def test_a_table_that_comes_back_without_the_scan(make_project: Callable[..., Project]) -> None:
+    """The open window is published without it: no client takes it for one that was never away."""
+    tracking, writer = Tracking(make_project, [ITEMS, LATE]), TrackingWriter(START)
+    both, model = tracked_models([ITEMS, LATE]), "change_tracking_dbo_late"
+
+    def run(*arguments: str) -> None:
+        tracking.land(writer.new())
+        tracking.run(*arguments)
+
+    writer.commit(("INSERT", "items", None, row(1)), ("INSERT", "late", None, {"id": 1}))
+    run()
+    (tracking.project.folder / f"models/{model}.sql").unlink()
+    tracking.project.write("models/tracked.yml", tracked_models([ITEMS])["tracked.yml"])
+    writer.commit(("INSERT", "late", None, {"id": 2}))
+    run()
+    writer.commit(("INSERT", "late", None, {"id": 3}))
+    writer.commit(("INSERT", "items", None, row(2)))
+    run("--exclude", "change_tracking_dbo_items")
+    for path, text in both.items():
+        tracking.project.write(f"models/{path}", text)
+    run("--select", "change_tracking_dbo_items", model, "lsn_time_mapping")
+    assert [(r.id, r.sys_change_version) for r in tracking.asked(ITEMS, 1)] == [(2, 3)]
+    with pytest.raises(Exception, match="CDC 22105: nothing is published yet of the changes of"):
+        tracking.asked(LATE, 1)
+    writer.commit(("INSERT", "late", None, {"id": 4}))
+    run()
+    with pytest.raises(Exception, match="CDC 313: last_sync_version 3 is below the minimum valid"):
+        tracking.asked(LATE, 3)
+    assert [(r.id, r.sys_change_version) for r in tracking.asked(LATE, 4)] == [(4, 5)]
+
+
+@pytest.mark.more
 def test_a_table_that_came_beside_an_open_window_is_disabled(
     make_project: Callable[..., Project],
 ) -> None:
