@@ -1,15 +1,16 @@
 {#- What the source renames of tracked tables: later changes bear names that nobody asks for. -#}
 
 {#- Stops where the window's DDL renames a table that is tracked and published, or a column of it that is read. One that
-    is new was enabled knowing what its first window holds. Where another table takes the name, as where a tool copies a
-    table to alter it, changes go on under it. -#}
+    is new was enabled knowing what its first window holds. Where another table takes the name with the same commit, as
+    where a tool copies a table to alter it, changes go on under it. -#}
 {% macro _check_tracked_renames(changes, published) %}
     {% for change in changes if change.ddl_command %}
         {% for tracked in dbt_cdc._tracked_tables().values()
             if tracked.table == change.source_schema ~ '.' ~ change.source_name
             and tracked.key in published.min_valid_versions %}
             {% set new_name = dbt_cdc._new_name_of_table(change.ddl_command, tracked.source_name) %}
-            {% if new_name and not dbt_cdc._name_is_taken_by(change, changes) %}
+            {% set beside = changes | selectattr('commit_lsn', 'equalto', change.commit_lsn) | list %}
+            {% if new_name and not dbt_cdc._name_is_taken_by(change, beside) %}
                 {% do dbt_cdc.raise_cdc_error(
                     22931, 'table ' ~ tracked.table ~ ", which is tracked, was renamed to '" ~ new_name ~ "' at "
                     ~ change.lsn ~ ', and later changes bear that name',

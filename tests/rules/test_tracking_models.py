@@ -298,6 +298,35 @@ def test_create_functions_follows_an_older_version(shop: Shop) -> None:
     assert f"fn_cdc_get_all_changes_{INSTANCES[1].capture_instance}" in made, result.output
 
 
+AWAY, TAKEN = "alter table items rename to items_old", "alter table items_new rename to items"
+SWAP = "rename table items to items_old, items_new to items"
+RENAMES = [
+    # statements with their commits, whether the run stops
+    ([(1, AWAY), (2, TAKEN)], True),
+    ([(1, AWAY)], True),
+    ([(1, AWAY), (1, TAKEN)], False),
+    ([(1, SWAP)], False),
+]
+
+
+@pytest.mark.parametrize(("statements", "stops"), RENAMES)
+def test_another_table_takes_the_name(
+    shop: Shop, statements: list[tuple[int, str]], stops: bool
+) -> None:
+    """Its rows are those of the table, copied, only where there was no moment without the name."""
+    changes = [
+        {
+            "source_schema": "dbo", "source_name": "items", "ddl_command": command,
+            "commit_lsn": int_to_lsn(commit), "lsn": int_to_lsn(commit), "columns": None,
+        }
+        for commit, command in statements
+    ]  # fmt: skip
+    call = ("_check_tracked_renames", changes, {"min_valid_versions": {"dbo.items": 0}})
+    result = shop.operation("ask", calls=[call])
+    assert result.success != stops, result.output
+    assert ("CDC 22931: table dbo.items, which is tracked, was rena" in result.output) == stops
+
+
 HASHED = "change_tracking_dbo____1daad975"
 OTHERS = [
     # a tracked table, its model, one that is not tracked

@@ -141,6 +141,7 @@ def test_a_renamed_table_has_a_record_under_either_name(shop: Shop, metadata: bo
         ("public", "e", alters[2], image),
         ("public", "t", alters[3], image),
     ]
+    assert named[1].tran_id == named[3].tran_id
     assert shop.run(connector.sent).success  # copies
     assert len(ddl_of(shop)) == len(found)
 
