@@ -14,15 +14,17 @@
 {% macro _told_by_adapters() %}
     {% set cache = dbt_cdc._invocation_cache() %}
     {% if 'adapters' not in cache %}
-        {% set found = namespace(types=none, is_of_binlog=false) %}
+        {% set found, connectors = namespace(types=none), [] %}
         {% set nodes = [] if dbt_cdc._is_unit_test() else graph.nodes.values() %}
         {% for node in nodes if node.resource_type == 'model' %}
             {% set meta = node.config.meta or {} %}
             {% set types = meta.get('cdc_source_types') %}
             {% set found.types = dict(found.types or {}, **types) if types is mapping else found.types %}
-            {% set found.is_of_binlog = found.is_of_binlog or meta.get('cdc_connector') in ['mysql', 'mariadb'] %}
+            {% do connectors.append(meta.get('cdc_connector')) %}
         {% endfor %}
-        {% do cache.update(adapters={'types': found.types, 'is_of_binlog': found.is_of_binlog}) %}
+        {% do cache.update(adapters={
+            'types': found.types, 'is_of_binlog': 'mysql' in connectors or 'mariadb' in connectors,
+            'is_of_sqlserver': 'sqlserver' in connectors}) %}
     {% endif %}
     {% do return(cache.adapters) %}
 {% endmacro %}

@@ -4,6 +4,7 @@
 {% macro change_table_log(
     tables, lsn_time_mapping, time_zone='UTC', change_tables=none, ddl_history=none
 ) -%}
+    {{- config(meta={'cdc_connector': 'sqlserver'}) -}}
     {%- do dbt_cdc._change_table_log_check(tables, [lsn_time_mapping, change_tables, ddl_history]) -%}
     {%- do dbt_cdc._exported_check_ddl(change_tables, ddl_history) -%}
     {%- set is_incremental = execute and is_incremental() -%}

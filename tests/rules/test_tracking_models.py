@@ -298,6 +298,24 @@ def test_create_functions_follows_an_older_version(shop: Shop) -> None:
     assert f"fn_cdc_get_all_changes_{INSTANCES[1].capture_instance}" in made, result.output
 
 
+ADAPTERS = {
+    "debezium_log(ref('raw_log'))": True,
+    "debezium_log(ref('raw_log'), connector='sqlserver')": False,
+    "change_table_log({'dbo.notes': ref('raw_log')}, ref('raw_log'))": False,
+}
+
+
+@pytest.mark.parametrize("adapter", ADAPTERS)
+def test_whether_values_tell_a_row_from_another(shop: Shop, adapter: str) -> None:
+    """A delete of SQL Server lacks values that the insert before it had."""
+    two = {"columns": ["id", "text"], "index_columns": ["id"], "before_image": "complete"}
+    partial, key_alone = {**two, "before_image": "partial"}, {**two, "columns": ["id"]}
+    body = f"{{{{ config(materialized='incremental') }}}}{{{{ dbt_cdc.{adapter} }}}}"
+    with shop.with_models({"adapter.sql": body}):
+        told = shop.values(*(("_tells_rows", table) for table in (two, partial, key_alone)))
+    assert told == [ADAPTERS[adapter], False, False]
+
+
 AWAY, TAKEN = "alter table items rename to items_old", "alter table items_new rename to items"
 SWAP = "rename table items to items_old, items_new to items"
 RENAMES = [
