@@ -12,19 +12,21 @@
 {% endmacro %}
 
 
-{#- Name -> the rest of `create function`. -#}
+{#- Name -> the rest of `create function`. A table is called schema.table or schema_table. -#}
 {% macro _version_functions() %}
     {% set tables = dbt_cdc._state_relation('change_tracking_tables') %}
     {% do return({
         'change_tracking_current_version':
             '() returns bigint return ' ~ dbt_cdc._published_version('current_version'),
         'change_tracking_min_valid_version':
-            '(table_name string) returns bigint return (select min_valid_versions[lower(table_name)] from '
+            '(table_name string) returns bigint return (select coalesce(min_valid_versions[lower(table_name)], '
+            ~ "transform_keys(min_valid_versions, (name, version) -> replace(name, '.', '_'))[lower(table_name)]) from "
             ~ dbt_cdc._tracking_versions() ~ ')',
         'change_tracking_column_id':
             '(table_name string, column_name string) returns int return cast(nullif(array_position((select '
             ~ 'max(transform(columns, name -> lower(name))) from ' ~ tables
-            ~ " where lower(concat(source_schema, '.', source_name)) = lower(table_name)), "
+            ~ " where replace(lower(concat(source_schema, '_', source_name)), '.', '_') "
+            ~ "= replace(lower(table_name), '.', '_')), "
             ~ 'lower(column_name)), 0) as int)',
         'change_tracking_is_column_in_mask':
             '(column_id int, change_columns string) returns boolean return '

@@ -140,7 +140,9 @@ def test_g35_masks(story: Story) -> None:
     (row,) = (r for r in story.tracking.asked(WIDE, 6) if r.c1 == 8)
     assert row.sys_change_columns == "0x000000000300000046000000"
     assert values(story.tracking, ["change_tracking_column_id('dbo.wide', 'c70')"]) == [70]
-    assert story.tracking.value("change_tracking_column_id('dbo.wide', 'C70')") == 70
+    for table in ("dbo.wide", "DBO_wide"):
+        assert story.tracking.value(f"change_tracking_column_id('{table}', 'C70')") == 70
+        assert story.tracking.value(f"change_tracking_min_valid_version('{table}')") == 0
 
 
 def test_g36_delete_then_insert_is_an_update_of_all_columns(story: Story) -> None:
