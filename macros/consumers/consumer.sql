@@ -15,7 +15,9 @@
     {% set kind = config.get('materialized') if model.resource_type in ['model', 'snapshot'] else 'incremental' %}
     {% do dbt_cdc._check_consumer(kind) %}
     {% set state = dbt_cdc._consumed_state() %}
-    {% set is_there = is_model and load_cached_relation(this) is not none %}
+    {% set existing = load_cached_relation(this) if is_model else none %}
+    {% set is_there = existing is not none %}
+    {% set has_history = is_there and dbt_cdc._has_history(existing) %}
     {% set consumer = {
         'name': name, 'unique_id': model.unique_id, 'kind': kind, 'is_there': is_there, 'windows': {}, 'texts': [],
         'is_open': false,
@@ -25,11 +27,10 @@
         'told_bookmark': ((state.bookmarks.values() | list + [{}])[0].values() | list + [none])[0],
     } %}
     {% do dbt_cdc._check_is_same_table(consumer) if dbt_cdc._is_building() and not consumer.starts_over %}
-    {% do dbt_cdc._settle_open_bookmarks(consumer) if is_there and dbt_cdc._has_history(load_cached_relation(this)) %}
+    {% do dbt_cdc._settle_open_bookmarks(consumer) if has_history %}
     {% do dbt_cdc._check_is_same_kind(consumer) if dbt_cdc._is_building() and is_there and not consumer.starts_over %}
     {#- dbt would append to a table of another format -#}
-    {% set is_other = is_there and kind == 'incremental' and not load_cached_relation(this).is_view
-        and not dbt_cdc._has_history(load_cached_relation(this)) %}
+    {% set is_other = is_there and kind == 'incremental' and not existing.is_view and not has_history %}
     {#- where one in a package had its bookmark before -#}
     {% set older = name[name.index('.') + 1:] if model.package_name != project_name else none %}
     {% if is_there and dbt_cdc._is_building() and not consumer.starts_over

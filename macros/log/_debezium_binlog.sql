@@ -170,7 +170,8 @@ changes_in_binlog as (
         if(kind = 'ddl', element_at(change.names, -1), source_name) as source_name,
         if(kind = 'ddl', ddl, before) as before,
         if(kind = 'ddl', change.columns, after) as after,
-        xxhash64(content, change_number) as place
+        xxhash64(content, change_number) as place,
+        xxhash64(kind, source_schema, source_name, before, after) as row_text
     from landed_events
     lateral view outer posexplode(table_changes) as change_number, change
     where kind in ('c', 'u', 'd', 't', 'ddl')
@@ -226,12 +227,7 @@ numbered as (
                     and min(place) over same_order <> max(place) over same_order as has_other_place,
                     min(row_text) over same_order = max(row_text) over same_order as has_same_row,
                     max(if(total_order = 1, wal, null)) over (partition by xid) as last_start
-                from (
-                    select
-                        *,
-                        xxhash64(kind, source_schema, source_name, before, after) as row_text
-                    from changes_in_binlog
-                )
+                from changes_in_binlog
                 window same_order as (partition by xid, total_order)
             )
         )
