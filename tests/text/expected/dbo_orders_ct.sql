@@ -11,8 +11,8 @@ with parsed as (
                 if(log.operation = 'DELETE', '{}', log.after_image), ']}'),
             'images array<struct<`id`: int, `note`: string, `amount`: decimal(38,18),
             `at`: string>>, bad string',
-            map('columnNameOfCorruptRecord', 'bad', 'locale', 'en-GB', 'allowSingleQuotes', 'false',
-                'allowNonNumericNumbers', 'false')
+            map('columnNameOfCorruptRecord', 'bad', 'locale', 'ff-Adlm-u-nu-latn',
+                'allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false')
         ) as json
     from schema_of_target.raw_log as log
     inner join schema_of_target.scan_transactions as committed

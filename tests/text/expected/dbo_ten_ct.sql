@@ -12,7 +12,8 @@ with parsed as (
             'images array<struct<`column_0`: bigint, `column_1`: int, `column_2`: string,
             `column_3`: string, `column_4`: decimal(38,18), `column_5`: boolean, `column_6`: string,
             `column_7`: double, `column_8`: string, `column_9`: string>>, bad string',
-            map('columnNameOfCorruptRecord', 'bad', 'locale', 'en-GB', 'allowSingleQuotes', 'false')
+            map('columnNameOfCorruptRecord', 'bad', 'locale', 'ff-Adlm-u-nu-latn',
+                'allowSingleQuotes', 'false')
         ) as json
     from schema_of_target.raw_log as log
     inner join schema_of_target.scan_transactions as committed
@@ -95,7 +96,7 @@ typed as (
         or (has_run or image.`column_4` = 0) and text
             rlike '"column_4"\\s*:\\s*"?-?(\\d*[.]\\d{18}\\d*[1-9]|[\\d.]*[1-9][\\d.]*[eE]-)'
         or coalesce(abs(year(value.`column_6`)) > 99999, true) <> isnull(image.`column_6`)
-        or not image.`column_6` rlike '^[-+]?\\d{4,}-\\d+-\\d+([T ][0:.]+Z?)?\\z'
+        or not image.`column_6` rlike '^[-+]?\\d{4,}-\\d+-\\d+([T ][0:.]+Z?|Z)?\\z'
         or isnan(value.`column_7` - value.`column_7`) and text rlike '"column_7"\\s*:\\s*[^"\\s]'
         or coalesce(abs(year(value.`column_8`)) > 99999, true) <> isnull(image.`column_8`)
         or not image.`column_8` rlike '^[-+]?\\d{4,}-\\d+-\\d'
