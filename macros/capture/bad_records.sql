@@ -99,6 +99,8 @@ select raise_error(problem) from (
         {% endfor %}
         {% do return(', encoded as ' ~ names | join(' or ') ~ ' (meta.source_type, or types of the adapter)'
             ~ (infinity or '')
+            ~ (', beside encoded ones a number of more than 15 digits in quotes only'
+                if family == 'decimal' and 'plain text' in names else '')
             ~ (', in base64 (decimal.format=BASE64 of the converter), not as a number'
                 if column.encodings | selectattr('name', 'equalto', 'decimal') | list else '')) %}
     {% elif family in ['string', 'text'] %}

@@ -151,6 +151,10 @@ try_cast(if({{ dbt_cdc._is_infinite(decoded) }}, null, {{ decoded }}) as {{ data
         {% if encoding.name in [none, 'text'] and family in ['decimal', 'integer'] %}
             {% do tests.append('not try_cast(' ~ read ~ ' as decimal(38,'
                 ~ dbt_cdc._parser_scale(column.data_type) ~ ')) <=> ' ~ value) %}
+            {% do tests.append(dbt_cdc._rounded_misfit(column, value)) if family == 'decimal' %}
+            {#- as above: as a double, which holds 15 digits; a number of digits alone it keeps -#}
+            {% do tests.append('text rlike ' ~ dbt_cdc._literal(dbt_cdc._key_pattern(column)
+                ~ '-?(?=\\d+[.eE])([.]?\\d){16}')) if family == 'decimal' and encoding.name is none %}
         {% elif encoding.name in [none, 'text'] %}
             {% do tests.extend(dbt_cdc._plain_misfits(column, read, value)) %}
         {% elif encoding.name in ['date', 'timestamp'] and family in ['string', 'text'] %}

@@ -86,7 +86,8 @@ DATES = [
 HEX = ['"00ff"', '"00FF"', '""', '"0"', '"xy"', f'"{"00ff" * 60}"', "12", "[1]"]
 QUOTED = [
     '"1"', '"-12"', '"1.5"', '"12345678901234567.1234"', '"9223372036854775807"', '"NaN"',
-    '"1e400"', '"true"', '"0"', '"x"', '""', '"Infinity"', "1", "1.5", "true",
+    '"1e400"', '"true"', '"0"', '"x"', '""', '"Infinity"', "1", "1.5", "true", '"1e-30"',
+    '"1.50000000000000000000001"',
     "12345678901234567.1234",
 ]  # fmt: skip
 CASES = {
@@ -227,3 +228,35 @@ def test_numbers_that_stay_numbers_and_times_without_a_zone(
     target.run()
     found = target.sql("select born, changed, cast(seen as string) from {schema}.dbo_t_ct")
     assert [tuple(row) for row in found] == [(19782, 1709249400000, "2024-03-01 02:30:00")]
+
+
+@pytest.mark.more
+def test_a_number_of_many_digits_beside_encoded_ones(make_project: Callable[..., Project]) -> None:
+    """Where records of one window are encoded and others not, it is read exactly or refused."""
+    columns = (("id", "int"), ("v", "decimal(30,3)"))
+    instance = CaptureInstance("dbo", "t", "dbo_t", columns, ("id",))
+    log = """select *, if(get_json_object(after_image, '$.id') = 1,
+        '{"v":"org.apache.kafka.connect.data.Decimal(2)"}', null) as encodings
+        from {{ target.schema }}.landed"""
+    target = Capture(make_project, [instance], models={"raw_log.sql": log})
+
+    def land(number: int, value: str) -> None:
+        lsn, commit = int_to_lsn(2 * number - 1), int_to_lsn(2 * number)
+        image = f'{{"id":{number},"v":{value}}}'
+        target.land([
+            LogRecord(lsn, lsn, "INSERT", None, "dbo", "t", None, image),
+            LogRecord(commit, lsn, "COMMIT"),
+        ])  # fmt: skip
+
+    values = ['"AJY="', "1234567890123.45", "1.5e3", "12345678901234567", '"12345678901234567.89"']
+    for number, value in enumerate([*values, "0.20000000000000001"], 1):
+        land(number, value)
+    for value in ("12345678901234567.89", '"12345678901234567.89"'):
+        assert "a number of more than 15 digits in quotes only" in target.project.dbt("run").output
+        target.amend(int_to_lsn(11), after_image=f'{{"id":6,"v":{value}}}')
+    target.run()
+    found = target.sql("select cast(v as string) from {schema}.dbo_t_ct order by id")
+    assert [row[0] for row in found] == [
+        "1.500", "1234567890123.450", "1500.000", "12345678901234567.000",
+        "12345678901234567.890", "12345678901234567.890",
+    ]  # fmt: skip
