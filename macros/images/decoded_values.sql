@@ -61,6 +61,9 @@ if({{ number }} % 4 = 0 and {{ rounds }} between -3 and 14,
             {% do tests.append(read ~ " rlike '\"value\"\\\\s*:\\\\s*\\\\d'") %}
         {% endif %}
         {% do return(tests) %}
+    {% elif encoding.name in ['date', 'timestamp'] %}
+        {% do return(['isnull(try_cast(' ~ read ~ ' as bigint)) and not ' ~ read ~ ' rlike '
+            ~ dbt_cdc._literal(dbt_cdc._time_pattern(encoding.name))]) %}
     {% endif %}
     {% do return([]) %}
 {% endmacro %}
@@ -141,7 +144,8 @@ try_cast(if({{ dbt_cdc._is_infinite(decoded) }}, null, {{ decoded }}) as {{ data
     {% set misfits = [dbt_cdc._is_lost(column, read, value)] %}
     {% for encoding in column.encodings %}
         {% set type = dbt_cdc._decoded_type(column, encoding) %}
-        {% set tests = dbt_cdc._undecodable(encoding, read, type) %}
+        {% set is_kept = encoding.name in ['date', 'timestamp'] and family in ['string', 'text'] %}
+        {% set tests = [] if is_kept else dbt_cdc._undecodable(encoding, read, type) %}
         {% if encoding.name == 'text' or encoding.scale is not none and encoding.name == 'decimal' %}
             {#- The parser writes a number that is not in quotes anew; one of digits alone looks like base64. -#}
             {% do tests.append(('isnotnull(' ~ read ~ ')' if encoding.name == 'text'
@@ -157,7 +161,7 @@ try_cast(if({{ dbt_cdc._is_infinite(decoded) }}, null, {{ decoded }}) as {{ data
                 ~ '-?(?=\\d+[.eE])([.]?\\d){16}')) if family == 'decimal' and encoding.name is none %}
         {% elif encoding.name in [none, 'text'] %}
             {% do tests.extend(dbt_cdc._plain_misfits(column, read, value)) %}
-        {% elif encoding.name in ['date', 'timestamp'] and family in ['string', 'text'] %}
+        {% elif is_kept %}
             {% do tests.extend(dbt_cdc._plain_misfits(column, read, value)) %}
             {% do tests.append(read ~ " rlike '^-?[0-9]+$' and " ~ value ~ ' = ' ~ read) %}
         {% elif encoding.name != 'date' and family not in ['string', 'text', 'float']

@@ -42,11 +42,8 @@ abs(year({{ time }})) > 99999
     {% elif family in ['binary', 'date', 'timestamp', 'float'] %}
         {% do misfits.append(dbt_cdc._is_lost(column, read, value)) %}
         {% do misfits.append('length(' ~ read ~ ') % 4 <> 0' if family == 'binary' else 'not ' ~ read ~ ' rlike '
-            ~ dbt_cdc._literal({
-                'date': '^[-+]?\\d{4,}-\\d+-\\d+([T ][0:.]+Z?)?\\z',
-                'timestamp': '^[-+]?\\d{4,}-\\d+-\\d',
-                'float': '^([-+.0-9eE]+|-?Infinity|NaN)\\z',
-            }[family])) %}
+            ~ dbt_cdc._literal('^([-+.0-9eE]+|-?Infinity|NaN)\\z' if family == 'float'
+                else dbt_cdc._time_pattern(family))) %}
         {% if family == 'float' %}
             {% do misfits.append('isnan(' ~ value ~ ' - ' ~ value ~ ') and ' ~ read ~ " rlike '\\\\d$'") %}
         {% endif %}
@@ -58,6 +55,12 @@ abs(year({{ time }})) > 99999
             value, 'try_cast(' ~ read ~ ' as double)' if column.encodings else read)) %}
     {% endif %}
     {% do return(misfits) %}
+{% endmacro %}
+
+
+{#- What the text of a date or a timestamp looks like: a cast also takes years, months and times of day for one. -#}
+{% macro _time_pattern(name) %}
+    {% do return('^[-+]?\\d{4,}-\\d+-\\d' ~ ('+([T ][0:.]+Z?|Z)?\\z' if name == 'date' else '')) %}
 {% endmacro %}
 
 
