@@ -9,7 +9,7 @@
     {% set base = modules.re.sub('( signed)+$', '', modules.re.sub('( unsigned)?( zerofill)+$', ' unsigned', base)) %}
     {% set size = modules.re.search('\\([^)]*\\)', text) %}
     {% set size = size[0].replace(' ', '') if size else '' %}
-    {% set sizes = modules.re.findall('\\d+', size) %}
+    {% set sizes = modules.re.findall('\\*|-?\\d+', size) %}
     {% if base == 'bit' and sizes and sizes[0] != '1' %}
         {% do return('binary' if is_of_binlog else 'string') %}
     {% elif is_of_binlog and base.split(' ')[0] in ['float', 'time'] %}
@@ -19,8 +19,11 @@
     {% for pattern, spark_type in dbt_cdc._source_type_patterns().items()
         if modules.re.fullmatch(pattern, base) %}
         {% if spark_type == 'decimal' %}
-            {% do return('decimal(' ~ ([sizes[0] | int, 38] | min) ~ ',' ~ (sizes[1:] or ['0'])[0] ~ ')'
-                if sizes else 'decimal(38,18)') %}
+            {% do return('decimal(38,18)') if sizes in [[], ['*']] %}
+            {#- * is as many as there are; a negative scale is one of zeros before the point -#}
+            {% set precision, scale = sizes[0] | int(38), (sizes[1:] or [0])[0] | int %}
+            {% do return('decimal(' ~ [[precision - [scale, 0] | min, scale] | max, 38] | min ~ ','
+                ~ [[scale, 0] | max, 38] | min ~ ')') %}
         {% elif spark_type in ['varchar', 'char'] %}
             {% set unsized = {'varchar': 'string', 'char': 'char(1)'}[spark_type] %}
             {% do return(spark_type ~ size if modules.re.fullmatch('\\(\\d+\\)', size) else unsized) %}
@@ -128,7 +131,7 @@
 {% macro _encoding(source_type, column_name) %}
     {% set text = source_type | string | lower | replace(' ', '') %}
     {% set match = modules.re.fullmatch(
-        '(decimal)(?:\\((\\d+)(?:,(\\d+))?\\))?|(date)|timestamp(?:\\(([0-9])\\))?|binary(?:\\((hex|base64)\\))?|text', text
+        '(decimal)(?:\\((\\d+)(?:,(-?\\d+))?\\))?|(date)|timestamp(?:\\(([0-9])\\))?|binary(?:\\((hex|base64)\\))?|text', text
     ) %}
     {% if not match %}
         {% do dbt_cdc.raise_cdc_error(

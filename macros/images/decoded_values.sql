@@ -11,7 +11,7 @@ coalesce({{ dbt_cdc._time_of_number(encoding, read) }},
     {%- elif encoding.name == 'binary(hex)' -%}
         try_to_binary({{ read }}, 'hex')
     {%- elif encoding.name == 'decimal' -%}
-        {%- set exponent = "'E-" ~ encoding.scale ~ "'" if encoding.scale is not none
+        {%- set exponent = "'E" ~ -encoding.scale ~ "'" if encoding.scale is not none
             else "'E', -try_cast(get_json_object(" ~ read ~ ", '$.scale') as int)" -%}
 try_cast(concat({{ dbt_cdc._unscaled(dbt_cdc._unscaled_text(encoding, read), encoding.bytes) }},
     {{ exponent }}) as {{ data_type }})
@@ -108,7 +108,7 @@ try_add(
     {% elif encoding.scale is none %}
         {% do return('decimal(38,' ~ (dbt_cdc._parser_scale(data_type) if is_decimal else 18) ~ ')') %}
     {% endif %}
-    {% do return('decimal(38,' ~ encoding.scale ~ ')') %}
+    {% do return('decimal(38,' ~ [encoding.scale, 0] | max ~ ')') %}
 {% endmacro %}
 
 
@@ -127,7 +127,7 @@ try_add(
                 else dbt_cdc._time_with_micros(time) }}, {{ read }}) end
         {%- elif encoding.name == 'decimal' -%}
             {%- set scale = encoding.scale if encoding.scale is not none else 18 -%}
-            format_number({{ decoded }}, '0{{ '.' ~ '0' * scale if scale }}')
+            format_number({{ decoded }}, '0{{ '.' ~ '0' * scale if scale > 0 }}')
         {%- else -%} replace(base64({{ decoded }}), '\r\n', '')
         {%- endif -%}
     {%- elif type == data_type -%} {{ decoded }}

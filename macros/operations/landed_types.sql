@@ -4,8 +4,8 @@
 {% macro _schema_type(field) %}
     {% set name, parameters = field.get('name') or '', field.get('parameters') or {} %}
     {% if name == 'org.apache.kafka.connect.data.Decimal' %}
-        {% do return('decimal(' ~ [parameters.get('connect.decimal.precision', 38) | int, 38] | min ~ ','
-            ~ parameters.get('scale', 0) ~ ')') %}
+        {% do return(dbt_cdc._spark_type('decimal(' ~ parameters.get('connect.decimal.precision', 38) ~ ','
+            ~ parameters.get('scale', 0) ~ ')')) %}
     {% elif name == 'io.debezium.data.VariableScaleDecimal' %}
         {% do return('decimal(38,18)') %}
     {% elif name.endswith('Date') %}

@@ -21,7 +21,7 @@ _TIMESTAMP = re.compile(
     r"(Z|[+-]\d\d(?::?\d\d)?)?)?",
     re.ASCII,
 )
-_TYPE = re.compile(r"(\w+)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?")
+_TYPE = re.compile(r"(\w+)\s*(?:\(\s*(\d+)\s*(?:,\s*(-?\d+)\s*)?\))?")
 _BOOLEANS = {"true": True, "t": True, "1": True, "false": False, "f": False, "0": False}
 
 

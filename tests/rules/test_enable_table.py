@@ -241,6 +241,7 @@ def test_types_of_schemas_in_the_log(priced: Callable[..., DbtResult]) -> None:
     told = {
         "id": "int64", "price": "org.apache.kafka.connect.data.Decimal(2)",
         "rate": "org.apache.kafka.connect.data.Decimal(4)", "day": "io.debezium.time.Date",
+        "fee": "org.apache.kafka.connect.data.Decimal(-2)",
         "photo": "bytes", "seen": "io.debezium.time.ZonedTimestamp",
     }  # fmt: skip
     rows = [{"encodings": text, "last_lsn": HIGH} for text in (None, json.dumps(told))]
@@ -254,6 +255,7 @@ def test_types_of_schemas_in_the_log(priced: Callable[..., DbtResult]) -> None:
         ' config: {"meta": {"source_type": "decimal(12,2)"}}}',
         "{name: rate, data_type: 'decimal(38,4)'}  # not decimal(7,2) as in dbo_priced",
         "{name: day, data_type: date}",
+        "{name: fee, data_type: 'decimal(38,0)'}",
         "{name: photo, data_type: binary}",
         "{name: seen, data_type: timestamp}",
     ]

@@ -682,7 +682,11 @@ TYPES = [
     ("bit", "boolean"), ("tinyint unsigned", "smallint"), ("int unsigned", "bigint"),
     ("bigint unsigned", "decimal(20,0)"), ("numeric", "decimal(38,18)"),
     ("number(9)", "decimal(9,0)"),
-    ("decimal(65, 30)", "decimal(38,30)"), ("money", "decimal(19,4)"), ("float8", "double"),
+    ("number(*,0)", "decimal(38,0)"), ("number(*, 4)", "decimal(38,4)"),
+    ("number(*)", "decimal(38,18)"), ("numeric(5,-2)", "decimal(7,0)"),
+    ("number(38,-9)", "decimal(38,0)"), ("numeric(3,5)", "decimal(5,5)"),
+    ("numeric(50, 45)", "decimal(38,38)"), ("decimal(65, 30)", "decimal(38,30)"),
+    ("money", "decimal(19,4)"), ("float8", "double"),
     ("datetime2(7)", "timestamp"), ("timestamp(6) with time zone", "timestamp"),
     ("timestamp_ntz", "timestamp_ntz"), ("varbinary(16)", "binary"), ("mediumblob", "binary"),
     ("jsonb", "string"), ("uuid", "string"), ("int[]", "string"), ("time", "string"),
@@ -707,6 +711,13 @@ BINLOG_TYPES = [
 def test_types_of_source_databases(shop: Shop) -> None:
     found = shop.values(*(("_spark_type", source_type) for source_type, _ in TYPES))
     assert dict(zip([t for t, _ in TYPES], found, strict=True)) == dict(TYPES)
+
+
+def test_a_schema_with_a_negative_scale(shop: Shop) -> None:
+    column = {"name": "fee", "data_type": "decimal(7,0)"}
+    told = "org.apache.kafka.connect.data.Decimal(-2)"
+    (found,) = shop.values(("_encoding_of", column, None, told))
+    assert found == {"name": "decimal", "scale": -2, "bytes": 16}
 
 
 def test_types_of_a_binary_log(shop: Shop) -> None:

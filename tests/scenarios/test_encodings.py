@@ -100,6 +100,7 @@ CASES = {
     "decimal(9,2)": (
         ("decimal(9,2)", "decimal(18,4)", "decimal(5,1)", "double", "string"), DECIMALS,
     ),
+    "decimal(9,-2)": (("decimal(11,0)", "decimal(13,2)", "bigint", "string"), DECIMALS),
     "decimal(38,0)": (("decimal(38,0)", "bigint", "int", "decimal(20,4)"), DECIMALS + TOO_LONG),
     "decimal(38,18)": (("decimal(38,18)", "decimal(10,2)"), DECIMALS + TOO_LONG),
     "decimal": (("decimal(38,18)", "decimal(20,3)", "bigint"), [*SCALED, NUMBERED, *BYTES]),
