@@ -32,13 +32,13 @@ report: setup ## a page about the sample's capture: scans, change tables, errors
 test: lint ## all that CI checks: lint, and each promise of README once
 	@$(PYTEST) $(TWO) -m "not soak and not more" tests
 
-test-all: lint ## more spellings, more seeds, longer stories, ANSI mode off: an hour
+test-all: lint ## more spellings, more seeds, longer stories, ANSI mode off: hours
 	@DBT_CDC_TESTS=all $(PYTEST) $(TWO) -m "not soak" tests
 
 test-soak: setup ## real processes and long stories: kill -9, races, 1,024 columns; an hour
 	@$(PYTEST) $(TWO) -m soak tests
 
-test-versions: setup ## docs/install.md under other versions of Python and dbt, in .versions/
+test-versions: setup ## docs/install.md and docs/tutorial.md under other versions of Python and dbt, in .versions/
 	@$(BIN)/python scripts/test_versions.py $(SETS)
 
 test-fast: setup ## the tests that take seconds

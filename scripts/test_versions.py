@@ -1,7 +1,7 @@
-"""`make test-versions`: the project of docs/install.md under other versions of Python and dbt.
+"""`make test-versions`: docs/install.md and the tutorial under other versions of Python and dbt.
 
 For each set it makes an environment in .versions/, parses examples/shop with warnings as errors,
-and runs the page's commands (tests/scenarios/test_install.py). An environment that is there is
+and runs the pages' commands (tests/scenarios/test_install.py). An environment that is there is
 taken as it is. Arguments name sets: `make test-versions SETS="dbt-1.12"`.
 """
 
@@ -76,14 +76,13 @@ def main(names: list[str]) -> None:
         commands = environment(name)
         parse = ("--quiet", "--warn-error", "parse", "--target-path", HOME / name / "target")
         run(f"dbt parse under {name}", commands / "dbt", *parse, "--project-dir", "examples/shop")
-        test = "tests/scenarios/test_install.py::test_a_project_elsewhere"
         run(
-            f"docs/install.md under {name}",
-            sys.executable, "-m", "pytest", "-q", "-m", "soak", test,
+            f"docs/install.md and docs/tutorial.md under {name}",
+            sys.executable, "-m", "pytest", "-q", "-m", "soak", "tests/scenarios/test_install.py",
             path=commands,
         )  # fmt: skip
         version, core, spark = SETS[name]
-        print(f"{name}: Python {version}, dbt-core {core}, dbt-spark {spark}: as the page says")
+        print(f"{name}: Python {version}, dbt-core {core}, dbt-spark {spark}: as the pages say")
 
 
 if __name__ == "__main__":
