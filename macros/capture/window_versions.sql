@@ -62,15 +62,32 @@
 {%- endmacro %}
 
 
-{#- The commits that removed rows of tracked tables without a record of each: TRUNCATE, DROP and CREATE OR REPLACE
-    TABLE. -#}
+{#- The commits that removed or brought rows of tracked tables without a record of each: TRUNCATE, DROP, CREATE OR
+    REPLACE TABLE, and the RENAME of a table that takes the name of one that is gone. -#}
 {% macro _emptying_commits(tables, window, published) %}
     {% set changes = dbt_cdc._fetch(dbt_cdc._tracked_schema_changes_sql(tables, window)) %}
     {% set ddl = dbt_cdc._read_schema_changes(
         changes | selectattr('operation', 'eq', 'DDL') | list, window.log) %}
     {% do dbt_cdc._check_tracked_renames(ddl, published) %}
     {% do return((changes | selectattr('operation', 'eq', 'TRUNCATE') | list)
-        + (ddl | selectattr('is_dropped') | list) + (ddl | selectattr('is_replaced') | list)) %}
+        + (ddl | selectattr('is_dropped') | list) + (ddl | selectattr('is_replaced') | list)
+        + dbt_cdc._takings_of_names(ddl)) %}
+{% endmacro %}
+
+
+{#- The DDL records by which a table takes a name that was free, its rows with it. -#}
+{% macro _takings_of_names(ddl) %}
+    {% set takings = [] %}
+    {% for change in ddl if dbt_cdc._old_name_of_table(change.ddl_command, change.source_name) %}
+        {% set left = [] %}
+        {% for other in ddl if other.commit_lsn == change.commit_lsn
+            and dbt_cdc._source_of(other) == dbt_cdc._source_of(change)
+            and dbt_cdc._new_name_of_table(other.ddl_command, other.source_name) %}
+            {% do left.append(other) %}
+        {% endfor %}
+        {% do takings.append(change) if not left %}
+    {% endfor %}
+    {% do return(takings) %}
 {% endmacro %}
 
 

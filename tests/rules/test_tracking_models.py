@@ -345,6 +345,30 @@ def test_another_table_takes_the_name(
     assert ("CDC 22931: table dbo.items, which is tracked, was rena" in result.output) == stops
 
 
+@pytest.mark.parametrize(
+    ("statements", "takes"),
+    [
+        ([(20, "drop table items"), (30, "alter table items_new rename to items")], [30]),
+        ([(30, "rename table items_new to items")], [30]),
+        ([(30, "rename table items to old, items_new to items")], []),
+        ([(30, "rename table items to old"), (30, "rename table items_new to items")], []),
+        ([(30, "alter table items rename column a to items")], []),
+    ],
+)
+def test_a_table_brings_its_rows_to_a_name_that_was_free(
+    shop: Shop, statements: list[tuple[int, str]], takes: list[int]
+) -> None:
+    changes = [
+        {
+            "source_schema": "dbo", "source_name": "items",
+            "ddl_command": command, "commit_lsn": commit,
+        }
+        for commit, command in statements
+    ]  # fmt: skip
+    (found,) = shop.values(("_takings_of_names", changes))
+    assert [change["commit_lsn"] for change in found] == takes
+
+
 HASHED = "change_tracking_dbo____1daad975"
 OTHERS = [
     # a tracked table, its model, one that is not tracked
