@@ -128,7 +128,8 @@
     {% do return({
         'mode': mode, 'kind': kind, 'option': modes[mode],
         'skips_unchanged': consumer.kind == 'replica' and mode == 'net' and instance.before_image != 'partial'
-            and instance.lob_before_image == 'always' and not instance.is_edited,
+            and instance.lob_before_image == 'always' and not instance.is_edited
+            and not dbt_cdc._told_by_adapters().is_of_sqlserver,
     }) %}
 {% endmacro %}
 

@@ -12,6 +12,8 @@
 
 
 {% macro _told_by_adapters() %}
+    {#- dbt has no graph while it parses -#}
+    {% do return({}) if not execute %}
     {% set cache = dbt_cdc._invocation_cache() %}
     {% if 'adapters' not in cache %}
         {% set found, connectors = namespace(types=none), [] %}

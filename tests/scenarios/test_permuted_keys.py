@@ -21,6 +21,7 @@ from reference.log import int_to_lsn
 from reference.permuted import PLACES, PermutedLog, Rows, make_permuted_log
 from reference.query import NET_OPTIONS, NetRow, get_net_changes
 from tracking import Tracking, with_masks
+from transactions import Writer
 
 pytestmark = pytest.mark.slow
 
@@ -129,6 +130,36 @@ def test_a_client_of_change_tracking_knows_the_keys(
             asked = target.changes_of(TRACKED, last)
             assert asked == with_masks(reference.changes(TRACKED, last))
             last = commit.version
+
+
+def test_sql_servers_deletes_lack_large_values(make_project: Callable[..., Project]) -> None:
+    """A row that comes and goes in one transaction leaves none; one that comes back is another."""
+    log = (
+        "{{ config(meta={'cdc_connector': 'sqlserver'}) }} select * from {{ target.schema }}.landed"
+    )
+    target = Capture(make_project, [PLACES], models={**MODELS, "raw_log.sql": log})
+    writer = Writer()
+
+    def change(*images: tuple[dict[str, Any] | None, dict[str, Any] | None]) -> None:
+        changed = [writer.commit("places", before, after)[1] for before, after in images]
+        one = [replace(record, tran_id="t") for record in changed]
+        target.land([*one, replace(writer.record("COMMIT"), tran_id="t")])
+        target.run()
+
+    def row(number: int, text: str | None) -> dict[str, Any]:
+        return {"id": number, "v": text}
+
+    change((None, row(1, "kept")), (None, row(5, "a")), (row(5, None), None))
+    change((None, row(6, "a")), (row(6, "a"), row(6, "b")), (row(6, None), None))
+    assert contents(target.sql("select * from {schema}.now")) == {1: "kept"}
+    assert contents(valid_at(target.sql("select * from {schema}.then"), LAST)) == {1: "kept"}
+    call = "get_net_changes('dbo_places', '{}', '{}', 'all')"
+    (bounds,) = target.sql("select min(start_lsn) as low, max(start_lsn) as high from"
+                           " {schema}.lsn_time_mapping")  # fmt: skip
+    ((kept,),) = rows(target, [call.format(bounds.low, bounds.high)])
+    assert kept["id"] == 1
+    change((row(1, None), None), (None, row(1, None)))
+    assert contents(target.sql("select * from {schema}.now")) == {1: None}
 
 
 def as_state(content: Rows) -> State:
