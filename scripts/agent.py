@@ -158,12 +158,13 @@ class Agent:
         if self.capture is None:
             log.info("capture: there is no such job (add_job makes one)")
             return
+        self.dbt.manifest = None  # not the models of before
         self.read_project()
         how = f"pollinginterval {self.capture['pollinginterval']} s"
         log.info("capture: started, %s", how if self.capture["continuous"] else "one pass")
 
     def read_project(self) -> None:
-        """What the next scans know of the project; where it cannot be read, each reads it."""
+        """What the next scans know; where the project cannot be read, what they knew before."""
         try:
             self.dbt.read_project()
         except RuntimeError as error:
@@ -295,8 +296,11 @@ class Commands:
     def _answer(self, connection: Connection, arguments: list[str]) -> None:
         with contextlib.closing(connection), contextlib.suppress(OSError):
             if arguments:
-                result, lines = self.agent.dbt.run(*arguments, quiet=False, anew=True)
-                if arguments[0] == "run-operation" and self.agent.capture:
+                # what asks the agent works on a project that cannot be read, too
+                names = {argument.removeprefix("dbt_cdc.") for argument in arguments}
+                anew = not {"start_job", "stop_job"}.intersection(names)
+                result, lines = self.agent.dbt.run(*arguments, quiet=False, anew=anew)
+                if result.success and anew and "run-operation" in arguments and self.agent.capture:
                     self.agent.read_project()  # a scan would enter anew what was disabled
                 shown = [line for line in lines if not line.startswith("cdc ")]
                 send(connection, [result.success, "\n".join(shown)])

@@ -35,8 +35,7 @@ class Dbt:
 
     def read_project(self) -> None:
         """Parses the project; raises RuntimeError with dbt's words where it cannot."""
-        self.manifest = None
-        result, lines = self.run("parse")
+        result, lines = self.run("parse", anew=True)
         if not result.success:
             raise RuntimeError(" ".join(lines) or "dbt parse failed")
         self.manifest = result.result

@@ -14,7 +14,8 @@
 
 {#- Name -> the rest of `create function`. A table is called schema.table or schema_table. -#}
 {% macro _version_functions() %}
-    {% set tables = dbt_cdc._state_relation('change_tracking_tables') %}
+    {% set columns_of = '(select max(transform(columns, name -> lower(name))) from '
+        ~ dbt_cdc._state_relation('change_tracking_tables') ~ ' where ' %}
     {% do return({
         'change_tracking_current_version':
             '() returns bigint return ' ~ dbt_cdc._published_version('current_version'),
@@ -23,10 +24,9 @@
             ~ "transform_keys(min_valid_versions, (name, version) -> replace(name, '.', '_'))[lower(table_name)]) from "
             ~ dbt_cdc._tracking_versions() ~ ')',
         'change_tracking_column_id':
-            '(table_name string, column_name string) returns int return cast(nullif(array_position((select '
-            ~ 'max(transform(columns, name -> lower(name))) from ' ~ tables
-            ~ " where replace(lower(concat(source_schema, '_', source_name)), '.', '_') "
-            ~ "= replace(lower(table_name), '.', '_')), "
+            '(table_name string, column_name string) returns int return cast(nullif(array_position(coalesce('
+            ~ columns_of ~ "lower(concat(source_schema, '.', source_name)) = lower(table_name)), "
+            ~ columns_of ~ "replace(lower(concat(source_schema, '_', source_name)), '.', '_') = lower(table_name))), "
             ~ 'lower(column_name)), 0) as int)',
         'change_tracking_is_column_in_mask':
             '(column_id int, change_columns string) returns boolean return '

@@ -60,7 +60,7 @@ abs(year({{ time }})) > 99999
 
 {#- What the text of a date or a timestamp looks like: a cast also takes years, months and times of day for one. -#}
 {% macro _time_pattern(name) %}
-    {% do return('^[-+]?\\d{4,}-\\d+-\\d' ~ ('+([T ][0:.]+Z?|Z)?\\z' if name == 'date' else '')) %}
+    {% do return('^[-+]?\\d{4,}-\\d+-\\d' ~ ('+([T ][-+ 0:.]+Z?|Z)?\\z' if name == 'date' else '')) %}
 {% endmacro %}
 
 

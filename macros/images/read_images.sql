@@ -66,9 +66,8 @@ typed as (
 
 {#- The columns of `parsed` that hold the images of the relation `log`, as texts and read. What an operation has none
     of is an empty image; one that is missing makes both null. They are one document, so that anything behind an image
-    is an error too. The parser passes over the locale's grouping sign anywhere in a decimal in quotes: in Fula (Adlam)
-    it is U+2E41, which no log has; in others with a decimal point a comma, an apostrophe or a blank. A bare NaN is let
-    in only where a float needs the quoted one, for which the parser has the same switch. -#}
+    is an error too. A bare NaN is let in only where a float needs the quoted one, for which the parser has the same
+    switch. -#}
 {% macro _read_images(instance) -%}
     {%- set fields, types = [], [] -%}
     {%- for column in instance.columns -%}
@@ -88,7 +87,7 @@ from_json(
     {%- endif %}
         if(log.operation = 'DELETE', '{}', log.after_image), ']}'),
     'images array<struct<{{ dbt_cdc._flow(fields, ', ', 4, 29) }}
-    map('columnNameOfCorruptRecord', 'bad', 'locale', 'ff-Adlm-u-nu-latn',
+    map('columnNameOfCorruptRecord', 'bad', 'locale', '{{ dbt_cdc._number_locale() }}',
         'allowSingleQuotes', 'false' {{- ", 'allowNonNumericNumbers', 'false'" if 'double' not in types }})
 ) as json
 {%- endmacro %}

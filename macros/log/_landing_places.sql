@@ -119,7 +119,8 @@ limit 5
                 ', and so are ' ~ (found.others - 1) ~ ' more' if found.others > 1),
             'only one of them is what the source sent: ' ~ (
                 dbt_cdc._landing_advice_anew(batch, found.other_topic) ~ '; else '
-                if not is_of_positions and (found.others > 1 or found.other_mark == 0)) ~ 'correct the file, or ' ~ (
+                if not is_of_positions and (found.others > 1 or found.other_mark == 0))
+            ~ ('correct the file' if batch.files else 'correct the row in ' ~ batch.place) ~ ', or ' ~ (
                 'give the event a position behind the last one (' ~ batch.last_position ~ ')' if is_of_positions
                 else 'remove what has landed: ' ~ dbt_cdc._landing_statement(
                     'update ' ~ this ~ " set topic = concat('removed.', topic), key = null, value = null where "

@@ -95,10 +95,6 @@ where (mark is null or not previous_offset <=> offset)
 {% macro _landing_look_at_table(batch) %}
     {% set groups, below = [], [] %}
     {% set found = dbt_cdc._fetch(dbt_cdc._landing_table_groups(batch)) %}
-    {% if found | selectattr('untimed') | list %}
-        {% do batch.update(has_times=false) %}
-        {% set found = dbt_cdc._fetch(dbt_cdc._landing_table_groups(batch)) %}
-    {% endif %}
     {% for group in found %}
         {% if group.mark_topic is none or group.mark_partition is none or group.unplaced %}
             {% set unplaced = [] %}
@@ -113,9 +109,11 @@ where (mark is null or not previous_offset <=> offset)
     {% endfor %}
     {% do batch.update(
         lanes=groups, row_count=groups | sum(attribute='events'), print=groups | sum(attribute='print')) %}
-    {% if below %}
-        {% do dbt_cdc._landing_check_copies(batch, below | map(attribute='first_below') | min) %}
-        {% if batch.late == 'take' and batch.copies %}
+    {% set untimed = dbt_cdc._fetch(dbt_cdc._landing_table_groups(dict(batch, has_times=false, is_untimed=true)))
+        | selectattr('unlike_landed') | list if found | selectattr('untimed') | list else [] %}
+    {% if below or untimed %}
+        {% do dbt_cdc._landing_check_copies(batch, (below + untimed) | map(attribute='first_below') | min) %}
+        {% if below and batch.late == 'take' and batch.copies %}
             {% do batch.update(
                 late_rows=true, lanes=dbt_cdc._landing_all_lanes(groups, below),
                 row_count=batch.row_count + below | sum(attribute='late'),
@@ -136,11 +134,12 @@ where (mark is null or not previous_offset <=> offset)
 {% endmacro %}
 
 
-{#- A row below what has landed is unlike it where its place did not land, or landed with another timestamp; where a
-    row has no timestamp, or the -1 of an old format, contents are compared. The source may have deleted rows since they
-    landed. -#}
+{#- A row below what has landed is unlike it where its place did not land, or landed with another timestamp; of those
+    without a timestamp, or with the -1 of an old format, contents are compared (`is_untimed`: of these alone). The
+    source may have deleted rows since they landed. -#}
 {% macro _landing_table_groups(batch) -%}
 {%- set content = dbt_cdc._landing_table_content(batch) -%}
+{%- set is_untimed = 'coalesce(timestamp < timestamp_seconds(0), true)' -%}
 with {{ dbt_cdc._landing_table_rows(batch) }},
 
 marks as (
@@ -155,6 +154,7 @@ known as (
         offset as known_mark,
         max({{ content if batch.has_times else dbt_cdc._landed_content() }}) as known_content
     from {{ batch.log }}
+    {{- '\n    where ' ~ is_untimed if batch.is_untimed }}
     group by topic, partition, offset
 ),
 
@@ -170,8 +170,7 @@ news as (
             ~ ('not ' ~ content ~ ' <=> known_content' if batch.has_times
                 else 'coalesce(' ~ content ~ ' <> known_content, false)') ~ ')'
             if batch.log else 'false' }} as is_unlike,
-        {{ 'mark <= landed_mark and coalesce(timestamp < timestamp_seconds(0), true)'
-            if batch.log and batch.has_times else 'false' }} as is_untimed,
+        {{ 'mark <= landed_mark and ' ~ is_untimed if batch.log and batch.has_times else 'false' }} as is_untimed,
         {{ 'mark <= landed_mark and known_mark is null' if batch.log else 'false' }} as is_late,
         {{ dbt_cdc._landing_table_print(batch) }} as print
     from rows
@@ -179,6 +178,7 @@ news as (
     {%- if batch.log %}
     left join known on mark_topic = known_topic and mark_partition = known_partition and mark = known_mark
     {%- endif %}
+    {{- '\n    where ' ~ is_untimed if batch.is_untimed }}
 )
 
 select

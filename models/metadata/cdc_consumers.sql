@@ -15,8 +15,13 @@ waiting as (
         bookmarks.consumer,
         bookmarks.capture_instance,
         count(*) as transactions,
-        min(mapping.tran_end_time) as first_time,
-        max_by(mapping.tran_end_time, mapping.start_lsn) as last_time
+        -- a time that is still to come, of a source whose clock was wrong, tells nothing
+        min_by(mapping.tran_end_time, mapping.start_lsn) filter (
+            where mapping.tran_end_time <= current_timestamp() + interval '1' day
+        ) as first_time,
+        max_by(mapping.tran_end_time, mapping.start_lsn) filter (
+            where mapping.tran_end_time <= current_timestamp() + interval '1' day
+        ) as last_time
     from {{ ref('consumer_bookmarks') }} as bookmarks
     inner join {{ ref('lsn_time_mapping') }} as mapping
         on mapping.start_lsn > coalesce(bookmarks.last_lsn, '')
@@ -35,19 +40,11 @@ select
         {{ dbt_cdc.lsn_number('published.published_lsn') }}
         - coalesce({{ dbt_cdc.lsn_number('bookmarks.last_lsn') }}, 0), 0
     ) as lag_lsn,
-    -- a time that is still to come, of a source whose clock was wrong, tells nothing; nor is a
-    -- consumer behind it less late than what waits
-    greatest(
-        unix_seconds(published.published_time) - unix_seconds(coalesce(
-            if(
-                bookmarks.last_time <= current_timestamp() + interval '1' day,
-                bookmarks.last_time, null
-            ),
-            waiting.first_time,
-            published.published_time
-        )),
-        unix_seconds(waiting.last_time) - unix_seconds(waiting.first_time)
-    ) as lag_seconds,
+    -- from the consumed commit, or the first that waits where that one's clock was ahead, to the
+    -- newest one
+    coalesce(greatest(unix_seconds(waiting.last_time) - unix_seconds(if(
+        bookmarks.last_time <= waiting.last_time, bookmarks.last_time, waiting.first_time
+    )), 0), 0) as lag_seconds,
     coalesce(waiting.transactions, 0) as lag_transactions,
     coalesce(bookmarks.last_lsn < instances.lost_lsn, false) as is_stale,
     bookmarks.open_lsn,

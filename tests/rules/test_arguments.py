@@ -185,9 +185,10 @@ def test_times_in_a_session_of_another_zone(shop: Shop) -> None:
     for zone, told in (
         ("Europe/Berlin", "time zone is Europe/Berlin"),
         ("timestamp_ntz", "spark.sql.timestampType is TIMESTAMP_NTZ"),
+        ("escaped", "spark.sql.parser.escapedStringLiterals is true: set it to 'false'"),
     ):
         found = shop.errors(models, answer={
-            r"^select cast\(.* as string\) as time, if": [
+            r"^select cast\(.* as string\) as time, case": [
                 {"time": "2024-01-01 00:00:00", "time_zone": zone}]
         })  # fmt: skip
         for call, message in zip(calls, found.values(), strict=True):

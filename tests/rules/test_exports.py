@@ -44,7 +44,7 @@ def said(shop: Shop, apart: Rows, start_lsn: str | None = LOW) -> str:
     answers."""
     answer = {
         "^describe": described(*COLUMNS),
-        r"\) as time_zone$": [{"time_zone": "UTC"}],
+        r" as time_zone$": [{"time_zone": "UTC"}],
         r"^select max\(lsn\)": [{"lsn": END}],
         "whole_commits as": apart,
         "group by name": [{"name": "dbo_notes", "start_lsn": start_lsn}],

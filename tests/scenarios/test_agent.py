@@ -121,12 +121,27 @@ def test_a_command_sees_the_project_as_it_is(agent: Any) -> None:
     """And so does a scan behind one that may have disabled a table."""
     commands = object.__new__(sys.modules["agent"].Commands)
     commands.agent = agent
-    for arguments in (["run", "--select", "x"], ["run-operation", "disable_table"]):
+    agent.dbt.fails = {"cleanup"}
+    for name in ("disable_table", "cleanup", "stop_job"):
         one, other = Pipe()
-        commands._answer(one, arguments)
-        assert json.loads(other.recv_bytes())[0]
-    assert agent.dbt.read_anew == ["run", "disable_table"]
-    assert agent.dbt.commands == ["run", "disable_table", "parse"]
+        commands._answer(one, ["run-operation", name])
+        assert json.loads(other.recv_bytes())[0] == (name != "cleanup")
+    assert agent.dbt.read_anew == ["disable_table", "cleanup"]
+    assert agent.dbt.commands == ["disable_table", "parse", "cleanup", "stop_job"]
+
+
+def test_a_project_that_cannot_be_read_for_a_moment(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The scans go on with what was read before."""
+    monkeypatch.syspath_prepend(str(SCRIPT.parent))
+    commands = __import__("dbt_commands")
+    dbt = commands.Dbt([])
+    dbt.manifest = read = object()
+    monkeypatch.setattr(dbt, "run", lambda *_, **__: (SimpleNamespace(success=False), ["bad"]))
+    with pytest.raises(RuntimeError, match="bad"):
+        dbt.read_project()
+    assert dbt.manifest is read
 
 
 def test_what_runs_when(agent: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -376,6 +376,8 @@ def test_cdc_consumers_tells_who_has_consumed_how_far(shop: tuple[Capture, Write
         "update {schema}.consumer_bookmarks set last_time = current_timestamp() + interval '1' hour"
     )
     assert consumers(capturing)["feed", "dbo_lines"].lag_seconds == 60
+    capturing.sql("update {schema}.consumer_bookmarks set last_time = timestamp'1999-01-01'")
+    assert consumers(capturing)["feed", "dbo_lines"].lag_seconds > 10**8
     capturing.run()
     capturing.project.ok("test")
     assert len(capturing.sql("select * from {schema}.feed")) == 4

@@ -667,10 +667,16 @@ def test_timestamps_that_tell_nothing(landing: Landing, time: str) -> None:
     landing.land()
     contents = [(0, None), (1, value(1, "a")), (2, value(2, "a"))]
     assert [row[2:] for row in landing.rows()] == contents
+    # one that has a time, and was corrected
+    value_ = f"set value = '{value(2, 'right')}' where offset = 2"
+    landing.project.sql("update {schema}.landed " + value_)
+    landing.land()
     landing.project.sql("delete from {schema}.kafka where offset = 1")
     add(1, "anew", time)
     add(3, "anew", time)
-    assert "partition 0 offset 1: it is there twice, with different content" in landing.refusal()
+    said = landing.refusal()
+    assert "partition 0 offset 1: it is there twice, with different content" in said
+    assert f"correct the row in table {kafka}, or remove what has landed: " in said
 
 
 @pytest.mark.more

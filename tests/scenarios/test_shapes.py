@@ -527,6 +527,23 @@ def test_duplicates(plain: Capture) -> None:
     assert high_end(plain) == end
 
 
+@pytest.mark.more
+def test_backslashes_of_literals_must_be_read(plain: Capture) -> None:
+    plain.clear()
+    log = Log()
+    log.change("t", None, {"id": 1})
+    log.commit()
+    log.land(plain)
+    conf = plain.project.spark.conf
+    conf.set("spark.sql.parser.escapedStringLiterals", "true")
+    try:
+        result = plain.project.dbt("run")
+    finally:
+        conf.set("spark.sql.parser.escapedStringLiterals", "false")
+    assert not result.success
+    assert "spark.sql.parser.escapedStringLiterals is true: set it to 'false'" in result.output
+
+
 @pytest.mark.parametrize("zone", [pytest.param("Europe/Berlin", marks=pytest.mark.more), "+01:00"])
 def test_session_time_zone_must_be_utc(plain: Capture, zone: str) -> None:
     plain.clear()

@@ -96,7 +96,7 @@ typed as (
         or (has_run or image.`column_4` = 0) and text
             rlike '"column_4"\\s*:\\s*"?-?(\\d*[.]\\d{18}\\d*[1-9]|[\\d.]*[1-9][\\d.]*[eE]-)'
         or coalesce(abs(year(value.`column_6`)) > 99999, true) <> isnull(image.`column_6`)
-        or not image.`column_6` rlike '^[-+]?\\d{4,}-\\d+-\\d+([T ][0:.]+Z?|Z)?\\z'
+        or not image.`column_6` rlike '^[-+]?\\d{4,}-\\d+-\\d+([T ][-+ 0:.]+Z?|Z)?\\z'
         or isnan(value.`column_7` - value.`column_7`) and text rlike '"column_7"\\s*:\\s*[^"\\s]'
         or coalesce(abs(year(value.`column_8`)) > 99999, true) <> isnull(image.`column_8`)
         or not image.`column_8` rlike '^[-+]?\\d{4,}-\\d+-\\d'
