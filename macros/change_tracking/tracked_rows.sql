@@ -63,7 +63,7 @@ from net
 
 
 {#- Whether images tell a row that went from those that came: not those that may lack columns. SQL Server's deletes lack
-    text, ntext and image, and no key there has two rows, not for a moment: the order tells. -#}
+    text, ntext and image, and no clustered key there has two rows, not for a moment: the order tells. -#}
 {% macro _tells_rows(tracked) %}
     {% do return(tracked.columns | length > tracked.index_columns | length and tracked.before_image != 'partial'
         and not dbt_cdc._told_by_adapters().is_of_sqlserver) %}

@@ -32,13 +32,11 @@
 {%- endmacro %}
 
 
-{#- Whether the delete that follows is of another row than this one. A partial image need not tell a column. SQL
-    Server's deletes lack text, ntext and image, and no key there has two rows, not for a moment. -#}
+{#- Whether the delete that follows is of another row than this one. A partial image need not tell a column, nor does
+    a delete of SQL Server tell text, ntext and image. -#}
 {% macro _is_passed_over(window) -%}
-    {%- if dbt_cdc._told_by_adapters().is_of_sqlserver -%} false
-    {%- else -%}
     `__$next_delete`.lsn <=> `__$start_lsn` and {# -#}
-    {%- if window.is_partial -%}
+    {%- if window.is_partial or dbt_cdc._told_by_adapters().is_of_sqlserver -%}
         {%- set tests = [] -%}
         {%- for column in window.columns -%}
             {%- set name = dbt_cdc._column(column.name) -%}
@@ -47,7 +45,6 @@
     coalesce({{ tests | join(' or ') }}, false)
     {%- else -%}
     not `__$next_delete`.image <=> struct({{ dbt_cdc._quoted(window.columns | map(attribute='name')) | join(', ') }})
-    {%- endif -%}
     {%- endif -%}
 {%- endmacro %}
 

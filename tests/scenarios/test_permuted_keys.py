@@ -160,6 +160,14 @@ def test_sql_servers_deletes_lack_large_values(make_project: Callable[..., Proje
     assert kept["id"] == 1
     change((row(1, None), None), (None, row(1, None)))
     assert contents(target.sql("select * from {schema}.now")) == {1: None}
+    # keys of an index that is not clustered change row by row
+    change((None, row(2, "two")), (row(1, None), row(1, "one")))
+    change((row(1, "one"), row(2, "one")), (row(2, "two"), row(1, "two")))
+    assert contents(target.sql("select * from {schema}.now")) == {1: "two", 2: "one"}
+    assert contents(valid_at(target.sql("select * from {schema}.then"), LAST)) == {
+        1: "two",
+        2: "one",
+    }
 
 
 def as_state(content: Rows) -> State:
