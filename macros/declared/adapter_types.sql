@@ -13,7 +13,7 @@
 
 {% macro _told_by_adapters() %}
     {#- dbt has no graph while it parses -#}
-    {% do return({}) if not execute %}
+    {% do return({'types': none, 'is_of_binlog': false, 'is_of_sqlserver': false}) if not execute %}
     {% set cache = dbt_cdc._invocation_cache() %}
     {% if 'adapters' not in cache %}
         {% set found, connectors = namespace(types=none), [] %}

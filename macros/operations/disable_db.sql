@@ -11,8 +11,8 @@
                 'name the schema from which change data capture is removed'
             ) %}
         {% endif %}
-        {% set agent = dbt_cdc._agent_heard_of() %}
-        {% if agent and not agent.is_silent and not dry_run %}
+        {% set agent = dbt_cdc._live_agent() if not dry_run %}
+        {% if agent %}
             {% do dbt_cdc.raise_cdc_error(
                 22909, 'an agent runs (heard of at ' ~ agent.time ~ '), and its next scan would enable schema ' ~ schema
                 ~ ' again; nothing was removed',

@@ -79,7 +79,7 @@
     {%- if not own -%} cast(null as {{ wanted }})
     {%- elif own.column_type == data_type -%} {{ dbt_cdc._column(own.column_name) }}
     {%- elif dbt_cdc._type_family(own.column_type) == 'binary' -%}
-        replace(base64({{ dbt_cdc._column(own.column_name) }}), '\r\n', '')
+        {{ dbt_cdc._value_text({'name': own.column_name, 'data_type': own.column_type}) }}
     {%- else -%} cast({{ dbt_cdc._column(own.column_name) }} as {{ wanted }})
     {%- endif -%}
 {%- endmacro %}

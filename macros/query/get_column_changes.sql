@@ -79,7 +79,7 @@
 
 {% macro _value_text(column) -%}
     {%- set name = dbt_cdc._column(column.name) -%}
-    {%- if dbt_cdc._type_family(column.data_type) == 'binary' -%} base64({{ name }})
+    {%- if dbt_cdc._type_family(column.data_type) == 'binary' -%} replace(base64({{ name }}), '\r\n', '')
     {%- else -%} cast({{ name }} as string)
     {%- endif -%}
 {%- endmacro %}

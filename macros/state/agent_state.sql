@@ -54,11 +54,18 @@
 {% endmacro %}
 
 
+{#- The same, none where it is silent. -#}
+{% macro _live_agent() %}
+    {% set agent = dbt_cdc._agent_heard_of() %}
+    {% do return(agent if agent and not agent.is_silent else none) %}
+{% endmacro %}
+
+
 {#- It goes on with the models that it has read. -#}
 {% macro _tell_agent_of_models() %}
-    {% set agent = dbt_cdc._agent_heard_of() %}
+    {% set agent = dbt_cdc._live_agent() %}
     {% do log('an agent runs (heard of at ' ~ agent.time ~ '), on the models that it has read: delete them, and run '
-        ~ 'start_job before its next scan enters it anew', info=true) if agent and not agent.is_silent %}
+        ~ 'start_job before its next scan enters it anew', info=true) if agent %}
 {% endmacro %}
 
 
@@ -76,9 +83,8 @@
     {% do dbt_cdc._log_line(
         "Job '" ~ dbt_cdc._job_name('capture') ~ "' started successfully: it is this run, and each one after it"
     ) %}
-    {% set agent = dbt_cdc._agent_heard_of() %}
     {% do dbt_cdc._log_line(
-        "Job '" ~ dbt_cdc._job_name('cleanup') ~ "' " ~ ('is started by the agent' if agent and not agent.is_silent
+        "Job '" ~ dbt_cdc._job_name('cleanup') ~ "' " ~ ('is started by the agent' if dbt_cdc._live_agent()
             else 'is to be scheduled daily: dbt run-operation cleanup; `' ~ dbt_cdc._agent_command()
             ~ '` runs both jobs')
     ) %}

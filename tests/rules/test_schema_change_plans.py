@@ -731,3 +731,19 @@ def test_types_of_a_binary_log(shop: Shop) -> None:
         plans = [("_outgrown_columns", {"columns": each}) for each in (columns, text, boolean)]
         assert shop.values(*plans) == [{}, {}, {"b": "bit(8)"}]
     assert dict(zip([t for t, _ in BINLOG_TYPES], found, strict=True)) == dict(BINLOG_TYPES)
+
+
+def test_bytes_that_are_text_in_another_instance(shop: Shop) -> None:
+    """They are base64, as in get_column_changes: read as UTF-8 nothing would turn them back."""
+    older = {"columns": [{"column_name": "Payload", "column_type": "binary"}]}
+    newer = {"columns": [{"column_name": "payload", "column_type": "string"}]}
+    found = shop.values(
+        ("_columns_across", [older, newer]),
+        ("_column_across", "Payload", "string", older),
+        ("_column_across", "Payload", "string", newer),
+    )
+    assert found[0] == {"Payload": "string"}
+    assert [text.strip() for text in found[1:]] == [
+        r"replace(base64(`Payload`), '\r\n', '')",
+        "`payload`",
+    ]
