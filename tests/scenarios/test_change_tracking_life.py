@@ -34,6 +34,12 @@ def row(key: int, name: str = "n") -> dict[str, Any]:
     return {"id": key, "name": name}
 
 
+def take_out_late(tracking: Tracking, *left: TrackedTable) -> None:
+    """The project has these tables, and no model of LATE any more."""
+    (tracking.project.folder / "models" / "change_tracking_dbo_late.sql").unlink()
+    tracking.project.write("models/tracked.yml", tracked_models(left)["tracked.yml"])
+
+
 def check(tracking: Tracking, reference: ChangeTracking, step: int = 1) -> None:
     """From every `step`-th baseline the project answers as the reference does."""
     current = reference.current_version
@@ -145,8 +151,7 @@ def test_a_table_that_leaves_while_a_window_is_open(make_project: Callable[..., 
     writer.commit(("INSERT", "late", None, {"id": 1}))
     writer.commit(("INSERT", "items", None, row(2)))
     run("--exclude", "change_tracking_dbo_late")
-    (tracking.project.folder / "models" / "change_tracking_dbo_late.sql").unlink()
-    tracking.project.write("models/tracked.yml", tracked_models([ITEMS])["tracked.yml"])
+    take_out_late(tracking, ITEMS)
     run()
     for number in (3, 4):
         writer.commit(("INSERT", "items", None, row(number)))
@@ -163,7 +168,7 @@ def test_a_table_that_comes_back_beside_an_open_window(
 ) -> None:
     """The window's versions do not count it. Its clients load it anew once, then see changes."""
     tracking, writer = Tracking(make_project, [ITEMS, LATE]), TrackingWriter(START)
-    both, model = tracked_models([ITEMS, LATE]), "models/change_tracking_dbo_late.sql"
+    both = tracked_models([ITEMS, LATE])
 
     def run(*arguments: str) -> None:
         tracking.land(writer.new())
@@ -171,8 +176,7 @@ def test_a_table_that_comes_back_beside_an_open_window(
 
     writer.commit(("INSERT", "items", None, row(1)), ("INSERT", "late", None, {"id": 1}))
     run()
-    (tracking.project.folder / model).unlink()
-    tracking.project.write("models/tracked.yml", tracked_models([ITEMS])["tracked.yml"])
+    take_out_late(tracking, ITEMS)
     writer.commit(("INSERT", "items", None, row(2)))
     run()
     for number in (2, 3):
@@ -203,8 +207,7 @@ def test_a_table_that_comes_back_without_the_scan(make_project: Callable[..., Pr
 
     writer.commit(("INSERT", "items", None, row(1)), ("INSERT", "late", None, {"id": 1}))
     run()
-    (tracking.project.folder / f"models/{model}.sql").unlink()
-    tracking.project.write("models/tracked.yml", tracked_models([ITEMS])["tracked.yml"])
+    take_out_late(tracking, ITEMS)
     writer.commit(("INSERT", "late", None, {"id": 2}))
     run()
     writer.commit(("INSERT", "late", None, {"id": 3}))
@@ -241,8 +244,7 @@ def test_a_table_that_came_beside_an_open_window_is_disabled(
     tracking.run("--exclude", "change_tracking_dbo_late")
     disable = {"source_schema": "dbo", "source_name": "late", "dry_run": False}
     tracking.operation("disable_change_tracking", **disable)
-    (tracking.project.folder / "models" / "change_tracking_dbo_late.sql").unlink()
-    tracking.project.write("models/tracked.yml", tracked_models([ITEMS])["tracked.yml"])
+    take_out_late(tracking, ITEMS)
     tracking.run()
     assert [(r.id, r.sys_change_version) for r in tracking.asked(ITEMS, 1)] == [(2, 2), (3, 3)]
     versions = tracking.sql("select commit_ts from {schema}.syscommittab order by 1")
@@ -260,8 +262,7 @@ def test_a_cleanup_while_a_window_is_open(make_project: Callable[..., Project]) 
 
     writer.commit(("INSERT", "items", None, row(1)))
     run()
-    (tracking.project.folder / "models" / "change_tracking_dbo_late.sql").unlink()
-    tracking.project.write("models/tracked.yml", tracked_models([ITEMS, NOTES])["tracked.yml"])
+    take_out_late(tracking, ITEMS, NOTES)
     writer.commit(("INSERT", "items", None, row(2)))
     writer.commit(("INSERT", "late", None, {"id": 1}))
     writer.commit(("INSERT", "items", None, row(3)), ("INSERT", "notes", None, note))
@@ -355,8 +356,7 @@ def test_beside_captured_tables_and_late(make_project: Callable[..., Project]) -
     with pytest.raises(Exception, match="CDC 313: last_sync_version 5 is below the minimum valid"):
         tracking.asked(LATE, 5)
 
-    (tracking.project.folder / "models" / "change_tracking_dbo_late.sql").unlink()
-    write("tracked.yml", tracked_models([ITEMS])["tracked.yml"])
+    take_out_late(tracking, ITEMS)
     writer.commit(("INSERT", "late", None, {"id": 5}))
     writer.commit(("INSERT", "items", None, row(5)))
     run()
