@@ -155,7 +155,7 @@ queue as (
         end as is_complete,
         -- what lands behind it has not landed in the order of sending
         if(has_metadata, end_position, min(first_position) over (
-            partition by fate order by commit_lsn rows between 1 following and unbounded following
+            partition by fate order by commit_lsn desc rows between unbounded preceding and 1 preceding
         )) as sent_until,
         max(struct(commit_lsn, seen_position, commit_time)) over (
             partition by fate, seen_position is null or xid = 'snapshot' order by seen_position
