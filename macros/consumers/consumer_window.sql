@@ -18,15 +18,16 @@
         to_lsn=interval.get('high_end') or dbt_cdc._zero_lsn()
     ) %}
     {% do window.update(is_first=not window.consumed_lsn) %}
-    {#- what a first window leaves as it was, the model does not have yet; nor what another run may write at any time,
-        whose bookmark is open -#}
-    {% set keeps_gone = consumer.kind == 'replica' and bookmark.get('open_lsn')
-        and bookmark.open_lsn != bookmark.last_lsn %}
-    {% do window.update(
-        keeps_gone=keeps_gone, skips_unchanged=window.skips_unchanged and not window.is_first and not keeps_gone) %}
     {% if window.is_first and initial is not none %}
         {% do window.update(dbt_cdc._initial_content(consumer, window, initial, initial_lsn, interval)) %}
     {% endif %}
+    {#- what a first window leaves as it was, the model does not have yet. Rows within the window may have been read
+        already: by another run, whose bookmark is open; by a dump that is newer than its LSN; by a consumer that the
+        model reads and that is further than it -#}
+    {% set keeps_gone = window.initial or consumer.kind == 'replica' and bookmark.get('open_lsn')
+        and bookmark.open_lsn != bookmark.last_lsn or window.kind == 'net' and dbt_cdc._reads_consumers(model) %}
+    {% do window.update(
+        keeps_gone=keeps_gone, skips_unchanged=window.skips_unchanged and not window.is_first and not keeps_gone) %}
     {% do dbt_cdc._check_nothing_is_lost(consumer, window, bookmark, interval) %}
     {% do dbt_cdc._check_initial_columns(consumer, window.instance, initial)
         if window.initial and dbt_cdc._is_building() %}

@@ -53,3 +53,17 @@
         {% endif %}
     {% endfor %}
 {% endmacro %}
+
+
+{#- Whether a model reads consumers, through whatever other models. -#}
+{% macro _reads_consumers(node, seen=none) %}
+    {% set seen = {} if seen is none else seen %}
+    {% for id in (node.get('depends_on') or {}).get('nodes', []) if id in graph.nodes and id not in seen %}
+        {% set parent = graph.nodes[id] %}
+        {% do seen.update({id: true}) %}
+        {% do return(true) if parent.package_name != 'dbt_cdc' and (
+            'model.dbt_cdc.consumer_bookmarks' in (parent.get('depends_on') or {}).get('nodes', [])
+            or dbt_cdc._reads_consumers(parent, seen)) %}
+    {% endfor %}
+    {% do return(false) %}
+{% endmacro %}

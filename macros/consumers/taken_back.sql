@@ -1,7 +1,8 @@
 {#- Whether a consumer's table still has what its bookmarks tell. -#}
 
-{#- A RESTORE or CLONE may have taken back what the bookmarks tell of. `commits`: the table's history, the newest
-    first; without, it is asked where others than the consumer have committed since. -#}
+{#- A RESTORE or CLONE may have taken back what the bookmarks tell of, or a model of dbt's own materializations that had
+    the table's name meanwhile. `commits`: the table's history, the newest first; without, it is asked where others than
+    the consumer have committed since. -#}
 {% macro _check_not_taken_back(consumer, commits=none) %}
     {% set marks = consumer.bookmarks.values() | selectattr('last_lsn')
         | rejectattr('target_version', 'none') | list %}
@@ -11,10 +12,16 @@
         {% set commits = [last] if last.version <= since + 1 and dbt_cdc._restored_version(last) is none
             else dbt_cdc._last_commits(this.quote(identifier=true), [last.version - since, 1] | max) %}
     {% endif %}
+    {% set all_written = [] %}
+    {% for bookmark in marks %}
+        {% do all_written.append(dbt_cdc._written_version(consumer, bookmark, commits)) %}
+    {% endfor %}
     {% for bookmark in marks if (dbt_cdc._is_building() or flags.EMPTY) and not consumer.starts_over %}
-        {% set written = dbt_cdc._written_version(consumer, bookmark, commits) %}
+        {% set written = all_written[loop.index0] %}
         {% for commit in dbt_cdc._commits_in_effect(commits) %}
-            {% set restored = dbt_cdc._restored_version(commit) %}
+            {% set is_foreign = bookmark.open_lsn is none and commit.operation in dbt_cdc._makes_of_a_table()
+                and commit.version > all_written | max %}
+            {% set restored = -1 if is_foreign else dbt_cdc._restored_version(commit) %}
             {% do dbt_cdc._raise_taken_back(consumer, bookmark, written, commit, restored, commits[0].version)
                 if restored is not none and restored < written < commit.version %}
         {% endfor %}
@@ -26,7 +33,9 @@
     itself where the last window left no write, or is open. -#}
 {% macro _written_version(consumer, bookmark, commits) %}
     {% for commit in commits | reverse if bookmark.open_lsn is none and commit.version > bookmark.target_version
-        and dbt_cdc._is_write_of(consumer, bookmark, commit) %}
+        and dbt_cdc._is_write_of(consumer, bookmark, commit)
+        and (commit.operation not in dbt_cdc._makes_of_a_table() or bookmark.target_version < 0
+            or dbt_cdc._kind_of_make(commit) == consumer.kind) %}
         {% do return(commit.version) %}
     {% endfor %}
     {% do return(bookmark.target_version) %}

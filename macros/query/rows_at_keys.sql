@@ -49,25 +49,27 @@
 {%- endmacro %}
 
 
-{#- The window's rows, of updates the row 4, in the order by key: a delete that belongs before the row that it
-    follows has that one's place, where its operation puts it before it. -#}
+{#- The window's rows, of updates the row 4, in the order by key: a delete of an older row has the place of the insert
+    that it follows in its transaction, where its operation puts it before it. -#}
 {% macro _settled_rows(window) -%}
     select
         * except (`__$seqval`, `__$command_id`),
-        if(`__$is_older`, `__$previous_seqval`, `__$seqval`) as `__$seqval`,
-        if(`__$is_older`, `__$previous_command_id`, `__$command_id`) as `__$command_id`
+        if(`__$is_older`, `__$arrival`.seqval, `__$seqval`) as `__$seqval`,
+        if(`__$is_older`, `__$arrival`.command_id, `__$command_id`) as `__$command_id`
     from (
         select
             *,
-            `__$operation` = 1 and `__$is_behind` and `__$rows` >= if(
+            `__$operation` = 1 and `__$is_behind` and `__$arrival`.lsn = `__$start_lsn` and `__$rows` >= if(
                 bool_or({{ dbt_cdc._indent(dbt_cdc._tells_of_older_row(window), 16) }}) over ({# -#}
                 partition by {{ window.key | join(', ') }}), 0, 1) as `__$is_older`
         from (
             select
                 *,
                 {{ dbt_cdc._indent(dbt_cdc._rows_at_keys(window), 16) }},
-                lag(`__$seqval`) over by_key as `__$previous_seqval`,
-                lag(`__$command_id`) over by_key as `__$previous_command_id`
+                last_value(if(
+                    `__$operation` = 2,
+                    struct(`__$start_lsn` as lsn, `__$seqval` as seqval, `__$command_id` as command_id), null
+                ), true) over in_order as `__$arrival`
             {{ dbt_cdc._indent(dbt_cdc._window_rows(window), 12) }}
                 and `__$operation` <> 3
             window {{ dbt_cdc._indent(dbt_cdc._key_windows(window), 12) }}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -17,7 +17,7 @@ from pyspark.sql import Row
 from reference.apply import State, apply_net, differences
 from reference.capture import capture
 from reference.change_tracking import ChangeTracking, TrackedTable
-from reference.log import int_to_lsn
+from reference.log import LogRecord, int_to_lsn
 from reference.permuted import PLACES, PermutedLog, Rows, make_permuted_log
 from reference.query import NET_OPTIONS, NetRow, get_net_changes
 from tracking import Tracking, with_masks
@@ -132,6 +132,35 @@ def test_a_client_of_change_tracking_knows_the_keys(
             last = commit.version
 
 
+Image = dict[str, Any] | None
+
+
+def row(number: int, text: str | None) -> Image:
+    return {"id": number, "v": text}
+
+
+def transaction(writer: Writer, images: Iterable[tuple[Image, Image]]) -> list[LogRecord]:
+    changed = [writer.commit("places", before, after)[1] for before, after in images]
+    one = [replace(record, tran_id="t") for record in changed]
+    return [*one, replace(writer.record("COMMIT"), tran_id="t")]
+
+
+@pytest.mark.more
+def test_a_key_that_is_checked_at_commit(make_project: Callable[..., Project]) -> None:
+    """A row comes to a key and is updated there before the one that was there leaves it."""
+    target, writer = Capture(make_project, [PLACES], models=MODELS), Writer()
+    target.land(transaction(writer, [(None, row(1, "a")), (None, row(2, "x"))]))
+    target.run()
+    moves = [(row(1, "a"), row(2, "a")), (row(2, "a"), row(2, "b")), (row(2, "x"), row(1, "x"))]
+    target.land(transaction(writer, moves))
+    target.run()
+    expected = {1: "x", 2: "b"}
+    assert contents(target.sql("select * from {schema}.now")) == expected
+    assert contents(valid_at(target.sql("select * from {schema}.then"), LAST)) == expected
+    current = target.sql("select * from {schema}.then where valid_to_lsn is null")
+    assert contents(current) == expected
+
+
 def test_sql_servers_deletes_lack_large_values(make_project: Callable[..., Project]) -> None:
     """A row that comes and goes in one transaction leaves none; one that comes back is another."""
     log = (
@@ -140,14 +169,9 @@ def test_sql_servers_deletes_lack_large_values(make_project: Callable[..., Proje
     target = Capture(make_project, [PLACES], models={**MODELS, "raw_log.sql": log})
     writer = Writer()
 
-    def change(*images: tuple[dict[str, Any] | None, dict[str, Any] | None]) -> None:
-        changed = [writer.commit("places", before, after)[1] for before, after in images]
-        one = [replace(record, tran_id="t") for record in changed]
-        target.land([*one, replace(writer.record("COMMIT"), tran_id="t")])
+    def change(*images: tuple[Image, Image]) -> None:
+        target.land(transaction(writer, images))
         target.run()
-
-    def row(number: int, text: str | None) -> dict[str, Any]:
-        return {"id": number, "v": text}
 
     change((None, row(1, "kept")), (None, row(5, "a")), (row(5, None), None))
     change((None, row(6, "a")), (row(6, "a"), row(6, "b")), (row(6, None), None))

@@ -118,6 +118,29 @@ def test_a_table_that_was_restored(capturing: Capture, to: str) -> None:
     assert ids(capturing, "feed") == ids(capturing, "items") == [1, 2, 3]
 
 
+def test_a_table_that_another_materialization_made(capturing: Capture) -> None:
+    """A model of dbt's own has its name for a while: what it brought would come again."""
+    writer, project = begun(capturing, feed=FEED, items=REPLICA), capturing.project
+    capturing.land(writer.insert("items", id=2, name="b"))
+    capturing.run("--select", "+lsn_time_mapping")
+    ends = "dbt_cdc.get_min_lsn('dbo_items'), dbt_cdc.get_max_lsn()"
+    table = "{{ config(materialized='table', file_format='delta') }}\nselect "
+    asked = " from {{ dbt_cdc.get_all_changes('dbo_items', " + ends + ") }}"
+    project.write("models/feed.sql", table + "`__$operation` as op, id" + asked)
+    project.write("models/items.sql", table + "id, name" + asked)
+    capturing.run("--select", "feed", "items")
+    for name, model in (("feed", FEED), ("items", REPLICA)):
+        project.write(f"models/{name}.sql", model)
+    result = project.dbt("run")
+    for name in ("feed", "items"):
+        message = result.messages[name].message
+        assert "CDC 2714: CREATE OR REPLACE TABLE AS SELECT made version" in message, message
+    capturing.run("--full-refresh", "--select", "feed", "items")
+    capturing.land(writer.insert("items", id=3, name="c"))
+    capturing.run()
+    assert ids(capturing, "feed") == ids(capturing, "items") == [1, 2, 3]
+
+
 @pytest.mark.more
 def test_a_table_that_was_restored_behind_a_failed_run(capturing: Capture) -> None:
     """Its write is taken back, and its bookmark never moved: the window is taken again."""
@@ -743,6 +766,50 @@ def test_a_consumer_waits_for_one_that_it_reads(capturing: Capture) -> None:
     result = project.dbt("run", "--select", "seen", "--full-refresh")
     assert "CDC 313: seen reads items, which has consumed nothing of dbo_items yet" in result.output
     assert len(seen()) == 4
+
+
+def test_a_consumer_reads_one_that_is_further(capturing: Capture) -> None:
+    """It waits for another; what it read of the first was taken back within its next window."""
+    joined = (
+        "{{ config(materialized='replica') }}\n"
+        "select changes.*, items.name as read, lines.n from {{ dbt_cdc.new_changes('dbo_items') }}"
+        " as changes left join {{ ref('items') }} as items using (id)"
+        " left join {{ ref('lines') }} as lines using (id)\n"
+    )
+    lines = REPLICA.replace("dbo_items", "dbo_lines")
+    writer = begun(capturing, items=REPLICA, lines=lines, joined=joined)
+    a, b, c = ({"id": 1, "name": name} for name in "abc")
+    capturing.land(writer.commit("items", a, b) + writer.insert("lines", id=1, n=1))
+    capturing.run("--select", "+lsn_time_mapping", "lines")
+    capturing.land(writer.commit("items", b, c))
+    capturing.run("--select", "+lsn_time_mapping")
+    output = capturing.run("--select", "items", "joined").output
+    assert "joined waits for lines" in output
+    (found,) = capturing.sql("select name, read from {schema}.joined")
+    assert (found.name, found.read) == ("b", "c")
+    capturing.land(writer.commit("items", c, b))
+    capturing.run()
+    (found,) = capturing.sql("select name, read from {schema}.joined")
+    assert (found.name, found.read) == ("b", "b")
+
+
+@pytest.mark.more
+def test_a_dump_may_be_newer_than_its_lsn(capturing: Capture) -> None:
+    """A row of it was inserted and deleted behind that LSN, another was changed and back."""
+    writer = begun(capturing)
+    initial_lsn = writer.last
+    capturing.sql(
+        "create table {schema}.dump using delta as select * from values (1, 'b'), (5, 'e')"
+        " as dump (id, name)"
+    )
+    a, b, e = {"id": 1, "name": "a"}, {"id": 1, "name": "b"}, {"id": 5, "name": "e"}
+    for change in ((None, e), (a, b), (e, None), (b, a)):
+        capturing.land(writer.commit("items", *change))
+    initial = f"'dbo_items', initial=target.schema ~ '.dump', initial_lsn='{initial_lsn}'"
+    capturing.project.write("models/items.sql", REPLICA.replace("'dbo_items'", initial))
+    capturing.run()
+    found = capturing.sql("select * from {schema}.items")
+    assert [tuple(row) for row in found] == [(1, "a")]
 
 
 def test_no_consumer_that_waits_begins_before_a_truncate(capturing: Capture) -> None:
