@@ -12,8 +12,10 @@
         {% if relation | string == instance.relation | string %}
             {% do return(own) %}
         {% elif mapping | string == own | string %}
+            {#- the publication of that state may be in another schema than the change table -#}
+            {% set deferred = graph.nodes['model.dbt_cdc.lsn_time_mapping'].get('defer_relation') or relation %}
             {% do return(own.incorporate(
-                path={'database': relation.database, 'schema': relation.schema})) %}
+                path={'database': deferred.database, 'schema': deferred.schema})) %}
         {% endif %}
     {% endfor %}
     {% do return(mapping) %}

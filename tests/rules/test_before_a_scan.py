@@ -14,7 +14,9 @@ from database import STATE, Answer, Rows, catalog
 from reference.capture import CaptureInstance
 from reference.log import int_to_lsn
 from shop import (
+    HIGH,
     INSTANCES,
+    LOW,
     NOTES,
     ORDERS,
     THERE,
@@ -280,3 +282,22 @@ def test_a_sample_is_not_captured(shop: Shop) -> None:
         assert "CDC 22938: a run with --sample" in said.pop(name)
     assert not [message for message in said.values() if "--sample" in message]
     assert messages["lsn_time_mapping"].status == "skipped"
+
+
+def test_the_view_of_many_instances_fits_into_derby(shop: Shop) -> None:
+    """The embedded target's metastore keeps 32,700 characters of a view."""
+    time = "2024-05-01 00:00:00.123456"
+    ends = {"low_end": LOW, "high_end": HIGH, "low_time": time, "high_time": time}
+    rows = [{"capture_instance": f"public_table_of_some_name_{n}", **ends} for n in range(2000)]
+    (text,) = shop.values(("_validity_intervals_sql", rows[:700], HIGH))
+    assert len(text) < 32700 and text.count("public_table_of_some_name_") == 700
+    calls = [("_validity_intervals_sql", rows, HIGH)]
+    embedded = "-Dderby.system.home=x"
+    for options, url in ((embedded, "<undefined>"), (embedded, "jdbc:mysql:x"), ("", "")):
+        answer = {
+            r"^set spark\.driver": [{"key": "", "value": options}],
+            r"^set spark\.hadoop": [{"key": "", "value": url}],
+        }
+        output = shop.operation("ask", answer, calls=calls).output
+        is_refused = "CDC 22938: 2000 capture instances make a view of" in output
+        assert is_refused == (url == "<undefined>")

@@ -100,6 +100,27 @@ def test_what_is_deferred(shop: Capture) -> None:
 
 
 @pytest.mark.more
+def test_change_tables_of_another_schema_are_deferred(make_project: Callable[..., Project]) -> None:
+    """The mapping is made in the schema of the pull request, as a child of a table that was edited;
+    nothing is published there."""
+    shop = Capture(make_project, [ITEMS], models=MODELS)
+    project = shop.project
+    model = "{{ config(schema='captured') }}{{ dbt_cdc.change_table() }}"
+    project.write("models/dbo_items_ct.sql", model)
+    shop.land(insert(0))
+    shop.run()
+    project.ok("parse", "--write-json")
+    shutil.copytree(project.folder / "target", project.folder / "state", dirs_exist_ok=True)
+    profiles = project.folder / "profiles.yml"
+    text, schema = profiles.read_text(encoding="utf-8"), new_schema("pull_request")
+    profiles.write_text(text.replace(project.schema, schema), encoding="utf-8")
+    selected = ("--select", "lsn_time_mapping", "changes", "--defer", "--state", "state")
+    project.ok("run", *selected)
+    project.ok("run", *selected)
+    assert len(shop.sql(f"select * from {schema}.changes")) == 1
+
+
+@pytest.mark.more
 def test_a_new_instance_beside_a_consumer(shop: Capture) -> None:
     """With several threads too, who asks for a new instance does so after its publication."""
     project, yaml = shop.project, json.loads(instance_yaml([NOTES]))
