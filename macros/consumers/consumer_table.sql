@@ -79,9 +79,10 @@
 {% macro _follow_columns(relation, columns, present) %}
     {% set widened = {} %}
     {% set names = columns | map(attribute='name') | map('lower') | list %}
-    {% set added = [] %}
+    {% set added, added_names = [], [] %}
     {% for column in columns if column.name | lower not in present
         and config.get('on_schema_change') in ['append_new_columns', 'sync_all_columns'] %}
+        {% do added_names.append(column.name) %}
         {% do added.append(dbt_cdc._column(column.name) ~ ' ' ~ column.type) %}
         {% do present.update({column.name | lower: column.type | lower}) %}
     {% endfor %}
@@ -100,6 +101,9 @@
         {% elif not dbt_cdc._holds_type(now, wanted) %}
             {% do dbt_cdc._raise_would_be_cut(column.name, wanted, now) %}
         {% endif %}
+    {% endfor %}
+    {% for property, value in dbt_cdc._table_properties(added_names).items() %}
+        {% do run_query('alter table ' ~ relation ~ " set tblproperties ('" ~ property ~ "' = '" ~ value ~ "')") %}
     {% endfor %}
     {% do run_query('alter table ' ~ relation ~ ' add columns (' ~ added | join(', ') ~ ')') if added %}
     {% do dbt_cdc._alter_types(relation, widened) %}

@@ -12,9 +12,10 @@ where `__$operation` <> 1
 
 {% macro _replica_merge(relation, columns, changes, consumer) -%}
 {%- set key = dbt_cdc._consumer_key(consumer, columns) -%}
-{%- set values = {} -%}
+{%- set values, types = {}, {} -%}
 {%- for name, column in columns.items() if name not in key -%}
     {%- do values.update({column.quoted: dbt_cdc._replica_value(column, consumer)}) -%}
+    {%- do types.update({column.quoted: column.type}) -%}
 {%- endfor -%}
 merge into {{ relation }} as present
 using (
@@ -29,7 +30,9 @@ when matched and {{ dbt_cdc._told_condition(consumer, '`__$operation`', 1) }} th
 when matched
     {%- if dbt_cdc._may_bring_equal_rows(columns, consumer) %} and not (
     {%- for name, value in values.items() %}
-    {{ 'and ' if not loop.first }}present.{{ name }} <=> {{ dbt_cdc._indent(value, 4) }}
+    {{ 'and ' if not loop.first }}
+    {{- dbt_cdc._comparable('present.' ~ name, types[name]) }} <=> {# -#}
+    {{ dbt_cdc._comparable(dbt_cdc._indent(value, 4), types[name]) }}
     {%- endfor %}
 )
     {%- endif %} then update set
@@ -43,6 +46,12 @@ when not matched and changes.`__$operation` <> 1 then insert (
     changes.{{ column.quoted }}{{ ',' if not loop.last }}
     {%- endfor %}
 )
+{%- endmacro %}
+
+
+{#- Spark compares no maps and variants. -#}
+{% macro _comparable(value, data_type) -%}
+    {{ 'to_json(' ~ value ~ ')' if modules.re.search('(?i)map<|variant', data_type) else value }}
 {%- endmacro %}
 
 

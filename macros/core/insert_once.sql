@@ -18,7 +18,7 @@
 {%- if diagnosis %}
 {{ diagnosis }};
 {%- endif %}
-select max(hash(*)) from (
+select max(length(to_json(struct(*)))) from (
     {{ dbt_cdc._indent(rows, 4) }}
 );
 {{ write_again or write }}
@@ -27,8 +27,9 @@ select max(hash(*)) from (
 {%- endmacro %}
 
 
+{#- By name, as somebody may have put the columns of a table in another order. -#}
 {% macro _guarded_insert(target, rows, is_there) -%}
-insert into {{ target }}
+insert into {{ target }} by name
 select * from (
     {{ dbt_cdc._indent(rows, 4) }}
 ) as appended

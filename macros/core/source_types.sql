@@ -118,12 +118,21 @@
 {% macro _keeps_values(data_type, other) %}
     {% set families = [dbt_cdc._type_family(data_type), dbt_cdc._type_family(other) if other != 'void'] %}
     {% if not families | reject('in', ['integer', 'decimal']) | list %}
+        {% do dbt_cdc._check_store_assignment() if not dbt_cdc._holds_type(data_type, other) %}
         {% do return(dbt_cdc._type_digits(other)[1] <= dbt_cdc._type_digits(data_type)[1]) %}
     {% endif %}
     {% do return(
         families[0] in ['string', 'text'] or families == ['timestamp', 'date'] or other == 'void'
         or dbt_cdc._holds_type(data_type, other) or dbt_cdc._widens_to(other, data_type)
     ) %}
+{% endmacro %}
+
+
+{% macro _check_store_assignment() %}
+    {% do dbt_cdc.raise_cdc_error(
+        22859, "the session's spark.sql.storeAssignmentPolicy is LEGACY",
+        "set it to 'ANSI' in the profile: a number that does not fit into its column would be another one, or NULL"
+    ) if run_query('set spark.sql.storeAssignmentPolicy').rows[0][1] | upper == 'LEGACY' %}
 {% endmacro %}
 
 

@@ -18,7 +18,7 @@
         {% set job = dbt_cdc._changed_job(dbt_cdc._default_jobs()[job_type], given) %}
         {% do jobs.update({job_type: job}) %}
         {% do dbt_cdc._change_jobs(
-            'insert into ' ~ dbt_cdc._state_relation('cdc_jobs') ~ ' '
+            'insert into ' ~ dbt_cdc._state_relation('cdc_jobs') ~ ' by name '
             ~ dbt_cdc._state_rows('cdc_jobs', [dict(job, database_id=0)]), jobs, dry_run
         ) %}
         {% if start_job and not dry_run %}

@@ -171,6 +171,16 @@ def test_before_the_first_publication(shop: Shop, rows: list[dict[str, str]]) ->
         )
 
 
+@pytest.mark.parametrize("policy", ["ANSI", "LEGACY"])
+def test_numbers_that_may_not_fit(shop: Shop, policy: str) -> None:
+    """Spark's own error stops a write of those, but where the session is of the old policy."""
+    answer = {r"^set spark": [{"key": "spark.sql.storeAssignmentPolicy", "value": policy}]}
+    assert shop.values(("_keeps_values", "bigint", "int"), answer={}) == [True]
+    result = shop.operation("ask", answer, calls=[("_keeps_values", "int", "bigint")])
+    assert result.success == (policy == "ANSI")
+    assert ("spark.sql.storeAssignmentPolicy is LEGACY" in result.output) == (policy == "LEGACY")
+
+
 def test_times_in_a_session_of_another_zone(shop: Shop) -> None:
     """Text without an offset is UTC there, too, and Spark would read and write it otherwise."""
     calls = [

@@ -248,3 +248,34 @@ def test_initial_content_of_other_types(capturing: Capture, given: str | None) -
     message = project.dbt("run").messages["items"].message
     said = f"has id as {given}" if given else "lacks column id"
     assert f"CDC 313: new_changes: initial of items {said}" in message
+
+
+def test_columns_of_any_name_and_type_are_added(capturing: Capture) -> None:
+    """Also one that Delta keeps under another name; and types that Spark does not compare."""
+    writer = begun(capturing, items=REPLICA)
+    more = "*, id as `unit price`, map(name, id) as tags, parse_json('[1]') as made from"
+    model = REPLICA.replace("'replica'", "'replica', on_schema_change='append_new_columns'")
+    capturing.project.write("models/items.sql", model.replace("* from", more))
+    for name in ("b", "c"):
+        capturing.land(writer.insert("items", id=ord(name), name=name))
+        capturing.land(writer.commit("items", {"id": 1, "name": "a"}, {"id": 1, "name": "a"}))
+        capturing.run()
+    found = capturing.sql("select id, `unit price`, to_json(tags) as tags from {schema}.items")
+    assert sorted(map(tuple, found)) == [
+        (1, None, None), (98, 98, '{"b":98}'), (99, 99, '{"c":99}')
+    ]  # fmt: skip
+    commits = capturing.sql("describe history {schema}.items")
+    merge = next(commit for commit in commits if commit.operation == "MERGE")
+    assert merge.operationMetrics["numTargetRowsUpdated"] == "0"
+
+
+def test_a_change_table_in_another_order(capturing: Capture) -> None:
+    """Somebody has moved a column of it, and one of a state table."""
+    writer = begun(capturing, feed=FEED)
+    capturing.sql("alter table {schema}.dbo_items_ct alter column name first")
+    capturing.sql("alter table {schema}.lsn_time_mapping alter column tran_begin_lsn first")
+    capturing.land(writer.insert("items", id=2, name="b"))
+    capturing.run()
+    found = capturing.sql("select id, name from {schema}.dbo_items_ct")
+    assert sorted(map(tuple, found)) == [(1, "a"), (2, "b")]
+    assert ids(capturing, "feed") == [1, 2]
