@@ -72,7 +72,8 @@ where number = 1
         'nothing of this scan is published; where the source has renamed it, name it in this record as the records '
         ~ 'around it do (an UPDATE, sent by run_statement), or capture the table anew: '
         ~ dbt_cdc._disable_command(dict(instance, capture_instance=instance.name)) ~ ', dbt run, enable_table; where '
-        ~ 'the images leave NULLs out, and nothing was renamed, give vars: {cdc_report_new_columns: false}') %}
+        ~ 'the images leave NULLs out, and nothing was renamed, let them have NULLs, as an update to NULL is lost '
+        ~ 'without, or give vars: {cdc_report_new_columns: false}') %}
 {% endmacro %}
 
 

@@ -109,7 +109,8 @@
     {% do dbt_cdc._raise_unlogged(
         instance, missing, names, 'make a second instance with the names that the source has now (dbt run-operation '
         ~ 'enable_table); or take this one out (disable_table), dbt run, and capture the table anew'
-        ~ ('; where the images leave NULLs out, and nothing was renamed, give vars: {cdc_report_new_columns: false}'
+        ~ ('; where the images leave NULLs out, and nothing was renamed, let them have NULLs, as an update to NULL is '
+            ~ 'lost without, or give vars: {cdc_report_new_columns: false}'
             if new.is_known)
     ) if missing %}
 {% endmacro %}

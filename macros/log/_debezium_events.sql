@@ -244,6 +244,16 @@ events as (
                 place, "'a number has more digits than a double'",
                 'let the connector write decimals as bytes or strings (decimal.handling.mode)'
             ) | indent(8) }}
+        {#- its images have the same columns; a schema, and PostgreSQL's xmin, come with what writes each NULL -#}
+        when op = 'u' and value_schema is null and not contains(value, '"xmin":null') and if(
+            before is null,
+            not contains(value, 'null'),
+            size(array_except(json_object_keys(before), json_object_keys(after))) > 0
+        )
+            then {{ dbt_cdc._raise_bad_record(
+                place, "'what has decoded it leaves NULLs out: an update to NULL would keep the value before'",
+                'let it write them (in Spark, to_json with ignoreNullFields=false), and land the events anew'
+            ) | indent(8) }}
         when op in ('c', 'u', 'd', 't', 'r', 'm')
             then op
         {#- it tells the time and no more, in whatever topic: its prefix can be set, topics be made one #}

@@ -142,7 +142,7 @@ def change(op: str, xid: str, order: int, wal: int, /, table: str = "t", **more:
     source["ts_us"] = int(xid) * 1_000_001
     transaction = {"id": f"{xid}:{wal}", "total_order": order}
     headers = more.pop("headers", None)
-    value = {"op": op, "source": source, "transaction": transaction, **more}
+    value = {"op": op, "source": source, "transaction": transaction, "before": None, **more}
     key = more.pop("key", None)
     return Event(0, f"pg.public.{table}", key, json.dumps(value), headers)
 
@@ -595,6 +595,14 @@ def test_values_by_schema(make_project, spark):
     ("value", "message"),
     [
         ('{"op": "c", "source": {"lsn": 1}}', "provide.transaction.metadata=true"),
+        (
+            change("u", "7", 1, 80000, before={"id": 1, "v": "x"}, after={"id": 1}).value,
+            "what has decoded it leaves NULLs out",
+        ),
+        (
+            change("u", "7", 1, 80000, after={"id": 1}).value.replace('"before": null, ', ""),
+            "what has decoded it leaves NULLs out",
+        ),
         ('{"op": "c", "source"', "not readable JSON"),
         ('{"ts_ms": 1}{"ts_ms": 2}', "not readable JSON, or more than one"),
         ('{"id": 1}', "no Debezium change event"),
