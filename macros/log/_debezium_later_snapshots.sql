@@ -16,6 +16,8 @@
             }.items() if row[name] %}
                 {% do counts.append(row[name] ~ ' ' ~ what) %}
             {% endfor %}
+            {% do counts.append(row.respelled ~ ' of them in values that are written in another way since: their type, '
+                ~ 'or a setting of the connector has changed') if row.respelled %}
             {% do tables.append(row.source_schema ~ '.' ~ row.source_name ~ ' (' ~ counts | join(', ') ~ ')') %}
         {% endfor %}
         {% if found %}
@@ -143,10 +145,12 @@ select
     {{ dbt_cdc._debezium_lsn_sql('commit_number') }} as snapshot_lsn,
     source_schema,
     source_name,
-    count_if(operation = 'INSERT') as missing,
-    count_if(operation = 'UPDATE') as other,
-    count_if(operation = 'DELETE') as extra
-from differences
+    sum(greatest(more, 0)) as missing,
+    count_if(more = 0) as other,
+    sum(greatest(-more, 0)) as extra,
+    count_if(more = 0 and is_respelled) as respelled
+from compared
+where more <> 0 or is_other
 group by commit_number, source_schema, source_name
 order by commit_number, source_schema, source_name
 {%- endmacro %}
@@ -307,8 +311,7 @@ by_the_snapshot as (
 -- what it says of a key counts, and of rows without a key either count
 compared as (
     select
-        * except (encodings, logged_encodings),
-        coalesce(encodings, logged_encodings) as encodings,
+        *,
         if(
             coalesce(snapshot_count, 0) between logged_count - greatest(beside_count, 0)
             and logged_count - least(beside_count, 0),
@@ -319,7 +322,13 @@ compared as (
                 map_keys(image),
                 array_except(map_keys(snapshot_image), coalesce(logged_names, map_keys(snapshot_image)))
             ), name -> not image[name] <=> snapshot_image[name]
-        ) as is_other
+        ) as is_other,
+        -- one record has one `encodings` for both images
+        coalesce(logged_encodings <> encodings and array_contains(map_values(map_zip_with(
+            from_json(logged_encodings, 'map<string,string>'),
+            from_json(encodings, 'map<string,string>'),
+            (name, logged, written) -> logged <> written and image[name] is not null
+        )), true), false) as is_respelled
     from by_the_log
     full outer join by_the_snapshot using (commit_number, source_schema, source_name, row_key)
     where not coalesce(is_newer, false)
@@ -328,15 +337,22 @@ compared as (
 differences as (
     select
         commit_number,
-        case when more < 0 then 'DELETE' when more > 0 then 'INSERT' else 'UPDATE' end as operation,
+        operation,
         source_schema,
         source_name,
-        case when more <= 0 then image_text end as before,
-        case when more >= 0 then after end as after,
-        encodings,
+        case when operation <> 'INSERT' then image_text end as before,
+        case when operation <> 'DELETE' then after end as after,
+        if(operation = 'DELETE', coalesce(logged_encodings, encodings), coalesce(encodings, logged_encodings))
+            as encodings,
         position
     from compared
     lateral view explode(sequence(1, greatest(abs(more), 1))) numbers as number
+    lateral view explode(case
+        when more < 0 then array('DELETE')
+        when more > 0 then array('INSERT')
+        when is_respelled then array('DELETE', 'INSERT')
+        else array('UPDATE')
+    end) operations as operation
     where more <> 0 or is_other
 )
 {%- endmacro %}
