@@ -95,7 +95,7 @@ select raise_error(problem) from (
         {% set names = [] %}
         {% for encoding in column.encodings %}
             {% do names.append((encoding.name or 'plain text')
-                ~ (' in ' ~ encoding.unit if encoding.unit)
+                ~ (' in ' ~ encoding.unit if encoding.unit) ~ (' and kept in ' ~ encoding.kept if encoding.kept)
                 ~ (' of scale ' ~ encoding.scale if encoding.scale is not none and encoding.name == 'decimal')) %}
         {% endfor %}
         {% do return(', encoded as ' ~ names | join(' or ') ~ ' (meta.source_type, or types of the adapter)'

@@ -140,13 +140,13 @@
 {% macro _encoding(source_type, column_name) %}
     {% set text = source_type | string | lower | replace(' ', '') %}
     {% set match = modules.re.fullmatch(
-        '(decimal)(?:\\((\\d+)(?:,(-?\\d+))?\\))?|(date)|timestamp(?:\\(([0-9])\\))?|binary(?:\\((hex|base64)\\))?|text', text
+        '(decimal)(?:\\((\\d+)(?:,(-?\\d+))?\\))?|(date)|time(?:stamp)?(?:\\(([0-9])\\))?|binary(?:\\((hex|base64)\\))?|text', text
     ) %}
     {% if not match %}
         {% do dbt_cdc.raise_cdc_error(
             22963, "the source type of column '" ~ column_name ~ "' is '" ~ source_type ~ "'",
             'it is one of decimal(p,s), decimal (each value tells its scale), date, timestamp(0) to timestamp(9), '
-            ~ 'binary, binary(hex), binary(base64), text (a number in quotes)'
+            ~ 'time(0) to time(9), binary, binary(hex), binary(base64), text (a number in quotes)'
         ) %}
     {% endif %}
     {% set decimal, precision, scale, date, digits, spelling = match.groups() %}
@@ -159,9 +159,9 @@
         {% do return({'name': 'text'}) %}
     {% elif date %}
         {% do return({'name': 'date'}) %}
-    {% elif text.startswith('timestamp') %}
+    {% elif text.startswith('time') %}
         {% set place = ([digits | default(6, true) | int - 1, 0] | max) // 3 %}
-        {% do return({'name': 'timestamp', 'unit': ['ms', 'us', 'ns'][place]}) %}
+        {% do return({'name': text.partition('(')[0], 'unit': ['ms', 'us', 'ns'][place]}) %}
     {% endif %}
     {% do return({'name': {'hex': 'binary(hex)'}.get(spelling, spelling or 'binary')}) %}
 {% endmacro %}

@@ -8,6 +8,11 @@ coalesce({{ dbt_cdc._time_of_number(encoding, read) }},
     {%- elif encoding.name == 'timestamp' -%}
 coalesce({{ dbt_cdc._time_of_number(encoding, read) }},
     try_cast({{ read }} as timestamp))
+    {%- elif encoding.name == 'time' -%}
+        {%- set number = 'try_cast(' ~ read ~ ' as bigint)' -%}
+        {%- set factor = 1000 ** (encoding.steps | abs) -%}
+try_cast({{ 'try_multiply(' ~ number ~ ', ' ~ factor ~ ')' if encoding.steps > 0
+    else number ~ ' div ' ~ factor }} as {{ data_type }})
     {%- elif encoding.name == 'binary(hex)' -%}
         try_to_binary({{ read }}, 'hex')
     {%- elif encoding.name == 'decimal' -%}
@@ -61,6 +66,8 @@ if({{ number }} % 4 = 0 and {{ rounds }} between -3 and 14,
             {% do tests.append(read ~ " rlike '\"value\"\\\\s*:\\\\s*\\\\d'") %}
         {% endif %}
         {% do return(tests) %}
+    {% elif encoding.name == 'time' and encoding.steps < 0 %}
+        {% do return(['try_cast(' ~ read ~ ' as bigint) % ' ~ 1000 ** -encoding.steps ~ ' <> 0']) %}
     {% elif encoding.name in ['date', 'timestamp'] %}
         {% do return(['isnull(try_cast(' ~ read ~ ' as bigint)) and not ' ~ read ~ ' rlike '
             ~ dbt_cdc._literal(dbt_cdc._time_pattern(encoding.name))]) %}

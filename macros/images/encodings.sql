@@ -42,6 +42,18 @@
         'bytea': 'binary(hex)',
     }.get(name, given) %}
     {% set encoding = dbt_cdc._encoding(source_type, column.name) if source_type else {'name': none} %}
+    {#- An integer column keeps times of day in one unit, whatever the source's precision is by now. -#}
+    {% set units, unit = ['ms', 'us', 'ns'], {
+        'org.apache.kafka.connect.data.Time': 'ms',
+        'io.debezium.time.Time': 'ms',
+        'io.debezium.time.MicroTime': 'us',
+        'io.debezium.time.NanoTime': 'ns',
+    }.get(name) %}
+    {% if unit or encoding.name == 'time' %}
+        {% set kept = encoding.unit or ('ms' if column.data_type | lower | trim in ['int', 'integer'] else 'us') %}
+        {% do return({'name': 'time', 'unit': unit, 'kept': kept, 'steps': units.index(kept) - units.index(unit)}
+            if unit and unit != kept and dbt_cdc._type_family(column.data_type) == 'integer' else {'name': none}) %}
+    {% endif %}
     {#- no connector that an adapter reads tells finer steps -#}
     {% do encoding.update(unit='100ns') if encoding.unit == 'ns'
         and (name == 'io.debezium.time.NanoTimestamp' or dbt_cdc._adapter_types() is not none) %}

@@ -18,7 +18,7 @@
         {% set before = own.get(column.name, {}) %}
         {% set given = dbt_cdc._column_meta(before).get('source_type') or types.get(column.name) %}
         {% set column = dict(column, meta=dict(dbt_cdc._column_meta(before), **dbt_cdc._column_meta(column))) %}
-        {% set is_given = given and given != 'text' and not told_by %}
+        {% set is_given = given and not modules.re.match('text|time\\b', given) and not told_by %}
         {% do column.update(data_type=dbt_cdc._spark_type(given), encoding=none, note=none) if is_given %}
         {% set data_type = (before.data_type or '') | lower | trim %}
         {% if data_type and column.name not in misfits

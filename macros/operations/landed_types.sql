@@ -38,7 +38,7 @@
 
 {#- The columns of the last schema, then those that only earlier ones have; a type that all values fit. -#}
 {% macro _columns_of_schemas(schemas) %}
-    {% set types = {} %}
+    {% set types, encodings = {}, {} %}
     {% for part in schemas | reverse | sum(start=[]) if part.field == 'after' %}
         {% for field in part.fields %}
             {% set data_type = dbt_cdc._schema_type(field) %}
@@ -47,11 +47,13 @@
                 other if dbt_cdc._holds_type(other, data_type)
                 else data_type if dbt_cdc._holds_type(data_type, other) else 'string'
             }) %}
+            {#- a bigint keeps microseconds unless told otherwise -#}
+            {% do encodings.update({field.field: 'time(9)'}) if field.get('name') == 'io.debezium.time.NanoTime' %}
         {% endfor %}
     {% endfor %}
     {% set columns = [] %}
     {% for name, data_type in types.items() %}
-        {% do columns.append({'name': name, 'data_type': data_type}) %}
+        {% do columns.append({'name': name, 'data_type': data_type, 'encoding': encodings.get(name)}) %}
     {% endfor %}
     {% do return(columns) %}
 {% endmacro %}

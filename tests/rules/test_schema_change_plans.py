@@ -720,6 +720,21 @@ def test_a_schema_with_a_negative_scale(shop: Shop) -> None:
     assert found == {"name": "decimal", "scale": -2, "bytes": 16}
 
 
+def test_times_of_day_in_one_unit(shop: Shop) -> None:
+    cases = {
+        ("bigint", None, "Time"): ("ms", "us"), ("int", None, "MicroTime"): ("us", "ms"),
+        ("bigint", "time(9)", "MicroTime"): ("us", "ns"), ("bigint", "time", "Time"): ("ms", "us"),
+        ("bigint", "time(3)", "NanoTime"): ("ns", "ms"), ("string", None, "Time"): (None, None),
+        ("bigint", None, "MicroTime"): (None, None), ("bigint", "time(3)", "Time"): (None, None),
+    }  # fmt: skip
+    calls = (
+        ("_encoding_of", {"name": "at", "data_type": kind}, given, f"io.debezium.time.{told}")
+        for kind, given, told in cases
+    )
+    found = [(each.get("unit"), each.get("kept")) for each in shop.values(*calls)]
+    assert found == list(cases.values())
+
+
 def test_types_of_a_binary_log(shop: Shop) -> None:
     """Columns that are typed so are not outgrown by the first ALTER, nor is one kept as text."""
     columns = {t: {"type": kind, "source_type": t} for t, kind in BINLOG_TYPES}

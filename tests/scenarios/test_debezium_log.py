@@ -504,6 +504,8 @@ BY_SCHEMA = {
     "w": ("timestamp", field("w", "int64", "io.debezium.time.NanoTimestamp"), -4852116231933722724),
     "x": ("timestamp", field("x", "int64", "io.debezium.time.NanoTimestamp"), -6795191778871345152),
     "s": ("timestamp", field("s", "int64", f"{CONNECT}.Timestamp"), 1795252512226),
+    "t": ("bigint", field("t", "int32", "io.debezium.time.Time"), 3723004),
+    "ms": ("int", field("ms", "int32", "io.debezium.time.Time"), 3723004),
     "i": ("timestamp", field("i", "string", "io.debezium.time.IsoTimestamp"),
         "2008-08-07T14:11:06Z"),
     "v": ("decimal(9,3)", field("v", "struct", "io.debezium.data.VariableScaleDecimal"),
@@ -541,6 +543,8 @@ def test_values_by_schema(make_project, spark):
         if f["field"] == "c"
         else field("q", "int64", "io.debezium.time.MicroTimestamp")
         if f["field"] == "q"
+        else field(f["field"], "int64", "io.debezium.time.MicroTime")
+        if f["field"] in ("t", "ms")
         else f
         for f in fields
     ]
@@ -548,7 +552,20 @@ def test_values_by_schema(make_project, spark):
     events = [
         with_schema(change("c", "7", 1, 80001, after=row), fields),
         with_schema(
-            change("c", "7", 2, 80002, after=row | {"p": 0, "q": 1795252512226769, "c": "7.25"}),
+            change(
+                "c",
+                "7",
+                2,
+                80002,
+                after=row
+                | {
+                    "p": 0,
+                    "q": 1795252512226769,
+                    "c": "7.25",
+                    "t": 3723004005,
+                    "ms": 3723004000,
+                },
+            ),
             texts,
         ),
         change("c", "7", 3, 80003, after=plain),
@@ -569,6 +586,8 @@ def test_values_by_schema(make_project, spark):
         "w": datetime(9999, 12, 31, 23, 59, 59, 999999),
         "x": datetime(1, 1, 3),
         "s": datetime(2026, 11, 21, 9, 15, 12, 226000),
+        "t": 3723004000,
+        "ms": 3723004,
         "i": datetime(2008, 8, 7, 14, 11, 6),
         "v": Decimal("-0.001"),
         "d": Decimal("-0.00000015"),
@@ -580,6 +599,7 @@ def test_values_by_schema(make_project, spark):
         "p": date(1970, 1, 1),
         "q": datetime(2026, 11, 21, 9, 15, 12, 226769),
         "c": Decimal("7.25"),
+        "t": 3723004005,
     }
     third = dict.fromkeys(first) | {
         "p": date(1000, 1, 2), "q": datetime(1970, 1, 1), "c": Decimal("12.5"),
