@@ -11,7 +11,8 @@
     {%- set is_incremental = execute and is_incremental() -%}
     {%- do dbt_cdc._debezium_check_log(this) if is_incremental -%}
     {%- set batch = dict(
-        dbt_cdc._debezium_batch(events, this, is_incremental, connector), placeholder=unavailable_value_placeholder,
+        dbt_cdc._debezium_batch(events, this, is_incremental, connector),
+        placeholder=dbt_cdc._debezium_placeholder_text(unavailable_value_placeholder),
         goes_on=config.get('materialized') == 'incremental') -%}
     {%- do dbt_cdc._debezium_check_old_events(events, batch, before_images or {}) if batch.has_old_events -%}
     {%- if batch.has_snapshot_rows and batch.is_sqlserver -%}
@@ -71,13 +72,26 @@ select * from {{ 'records_and_snapshots' if batch.has_later_rows else 'records' 
             "give 'key', or leave a table with whole before images out"
         ) %}
     {% endfor %}
-    {% if placeholder is not none
-        and not (placeholder is string and modules.re.fullmatch('[ !#-\\[\\]-~]{4,}', placeholder)) %}
+    {% if placeholder is not none and not (placeholder is string and modules.re.fullmatch(
+        '(?!hex:)[ !#-\\[\\]-~]{4,}', dbt_cdc._debezium_placeholder_text(placeholder))) %}
         {% do dbt_cdc.raise_cdc_error(
             22963, "debezium_log: unavailable_value_placeholder is '" ~ placeholder ~ "'",
-            "give the connector's unavailable.value.placeholder: 4 signs of ASCII or more, no quotes and backslashes"
+            "give the connector's unavailable.value.placeholder: 4 signs of ASCII or more, no quotes and backslashes, "
+            ~ 'or hex: and their octets'
         ) %}
     {% endif %}
+{% endmacro %}
+
+
+{#- The text of a placeholder that is given by its octets, as Debezium takes it. -#}
+{% macro _debezium_placeholder_text(placeholder) %}
+    {% set signs = [] %}
+    {% if placeholder is string and modules.re.fullmatch('hex:([0-9A-Fa-f]{2})+', placeholder) %}
+        {% for octet in modules.re.findall('..', placeholder[4:]) %}
+            {% do signs.append('%c' % (octet | int(base=16))) %}
+        {% endfor %}
+    {% endif %}
+    {% do return(signs | join or placeholder) %}
 {% endmacro %}
 
 

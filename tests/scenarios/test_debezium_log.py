@@ -679,6 +679,7 @@ def test_arguments_are_checked(make_project):
         "columns": ("types={'public.t': 'date'}", "types['public.t'] is 'date': give column names"),
         "before": ("before_images={'public.t': 'all'}", "is 'all': give 'key', or leave a table"),
         "placeholder": ("unavailable_value_placeholder=''", "is '': give the connector's unava"),
+        "octets": ("unavailable_value_placeholder='hex:22ff'", "is 'hex:22ff': give the connector"),
     }
     project = make_project(models={"sources.yml": SOURCE})
     for arguments, message in wrong.values():
