@@ -472,6 +472,7 @@ def test_what_was_not_logged_is_left_out(read, model, text, uuid):
         [float(n) for n in octets], [str(n) for n in octets],
         [{"scale": 0, "value": encoded(bytes([n]))} for n in octets],
         {text: text}, json.dumps({text: text}, separators=(",", ":")),
+        {"wkb": "AQEAACDmEAAAAAAA/IPXl8EAAAD8g9eXwQ==", "srid": 4326},
     ]  # fmt: skip
     rows, kept = [], []
     for value in spellings:
