@@ -18,7 +18,7 @@ events as (
         context,
         {{ dbt_cdc._updated_columns(tracked) }} as updated_columns,
         {{ dbt_cdc._event_order() }} as place,
-        {{- '\n        xxhash64(value) as content,' if dbt_cdc._tells_rows(tracked) }}
+        {{- '\n        ' ~ dbt_cdc._content(tracked) ~ ' as content,' if dbt_cdc._tells_rows(tracked) }}
         {{ values | join(', ') }}
     from typed
     where {{ dbt_cdc._indent(dbt_cdc._checked(tracked, 'row_operation <> 3'), 4) }}
@@ -33,10 +33,10 @@ net as (
             -- where the first row that goes is not the one that came, keys pass over each other
             when more_rows = 0 then min_by(operation, place) <> 'I' or max_by(operation, place) <> 'D'
                 {%- if dbt_cdc._tells_rows(tracked) %}
-                or not array_contains(
+                or not coalesce(array_contains(
                     array_append(collect_set(if(operation = 'U', content, null)), min_by(content, place)),
                     min_by(content, if(operation = 'D', place, null))
-                )
+                ), true)
                 {%- endif %}
             else more_rows < 0
         end as existed,
@@ -67,6 +67,17 @@ from net
 {% macro _tells_rows(tracked) %}
     {% do return(tracked.columns | length > tracked.index_columns | length and tracked.before_image != 'partial'
         and not dbt_cdc._told_by_adapters().is_of_sqlserver) %}
+{% endmacro %}
+
+
+{#- What tells rows apart; NULL of a delete that may lack values. -#}
+{% macro _content(tracked) %}
+    {% set nulls = [] %}
+    {% for name in dbt_cdc._quoted(tracked.columns | map(attribute='name')) %}
+        {% do nulls.append('value.' ~ name ~ ' is null') %}
+    {% endfor %}
+    {% do return('xxhash64(value)' if dbt_cdc._told_by_adapters().has_whole_deletes
+        else 'if(row_operation = 1 and (' ~ nulls | join(' or ') ~ '), null, xxhash64(value))') %}
 {% endmacro %}
 
 

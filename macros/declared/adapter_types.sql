@@ -13,7 +13,8 @@
 
 {% macro _told_by_adapters() %}
     {#- dbt has no graph while it parses -#}
-    {% do return({'types': none, 'is_of_binlog': false, 'is_of_sqlserver': false}) if not execute %}
+    {% do return({'types': none, 'is_of_binlog': false, 'is_of_sqlserver': false, 'has_whole_deletes': false})
+        if not execute %}
     {% set cache = dbt_cdc._invocation_cache() %}
     {% if 'adapters' not in cache %}
         {% set found, connectors = namespace(types=none), [] %}
@@ -26,7 +27,8 @@
         {% endfor %}
         {% do cache.update(adapters={
             'types': found.types, 'is_of_binlog': 'mysql' in connectors or 'mariadb' in connectors,
-            'is_of_sqlserver': 'sqlserver' in connectors}) %}
+            'is_of_sqlserver': 'sqlserver' in connectors,
+            'has_whole_deletes': 'postgresql' in connectors or 'mysql' in connectors or 'mariadb' in connectors}) %}
     {% endif %}
     {% do return(cache.adapters) %}
 {% endmacro %}

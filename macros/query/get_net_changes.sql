@@ -22,6 +22,9 @@
     {%- set captured = dbt_cdc._net_columns(window) -%}
     {%- set has_mask = window.option_sql or window.option == 'all with mask' -%}
     {%- set image = 'struct(' ~ captured | join(', ') ~ ')' -%}
+    {#- of a NULL a delete that may lack values does not tell what was there -#}
+    {%- set is_told = 'true' if dbt_cdc._told_by_adapters().has_whole_deletes
+        else '`__$first`.operation = 3 or ' ~ captured | join(' is not null and ') ~ ' is not null' -%}
     select
         `__$start_lsn`,
         {{ dbt_cdc._indent(dbt_cdc._net_operation(window), 4) }} as `__$operation`,
@@ -35,8 +38,9 @@
             lead(`__$operation`, 2) over by_key as `__$second_operation`
             {%- if window.skips_unchanged %},
             first_value(case when {{ dbt_cdc._indent(dbt_cdc._tells_of_older_row(window), 12) }}
-                then if(`__$operation` in (2, 4), `__$next_delete`.image, {{ image }})
-            end, true) over in_order as `__$first_image`
+                then struct(`__$operation` as operation,
+                    if(`__$operation` in (2, 4), `__$next_delete`.image, {{ image }}) as image)
+            end, true) over in_order as `__$first`
             {%- endif %}
             {%- if has_mask %},
             {{ dbt_cdc._indent(dbt_cdc._mask_chunks(window), 8) }}
@@ -59,7 +63,7 @@
     where
         {{ dbt_cdc._indent(dbt_cdc._is_last_row(window), 8) }}
         {%- if window.skips_unchanged %}
-        and (`__$operation` = 1 or not `__$existed` or not `__$first_image` <=> {{ image }})
+        and (`__$operation` = 1 or not `__$existed` or not (`__$first`.image <=> {{ image }} and ({{ is_told }})))
         {%- endif %}
     union all
     select

@@ -32,11 +32,11 @@
 {%- endmacro %}
 
 
-{#- Whether the delete that follows is of another row than this one. A partial image need not tell a column, nor does
-    a delete of SQL Server tell text, ntext and image. -#}
+{#- Whether the delete that follows is of another row than this one. A partial image need not tell a column, nor need a
+    delete, but in logs whose deletes are whole. -#}
 {% macro _is_passed_over(window) -%}
     `__$next_delete`.lsn <=> `__$start_lsn` and {# -#}
-    {%- if window.is_partial or dbt_cdc._told_by_adapters().is_of_sqlserver -%}
+    {%- if window.is_partial or not dbt_cdc._told_by_adapters().has_whole_deletes -%}
         {%- set tests = [] -%}
         {%- for column in window.columns -%}
             {%- set name = dbt_cdc._column(column.name) -%}

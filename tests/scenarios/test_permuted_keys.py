@@ -28,6 +28,7 @@ pytestmark = pytest.mark.slow
 TABLES, PARTS = 60, 5 if IS_ALL else 2
 SELECT = "select * from {{ dbt_cdc.new_changes('dbo_places') }}"
 TRACKED = TrackedTable("dbo", "places", PLACES.columns, ("id",))
+LOG = "{{{{ config(meta={{'cdc_connector': '{}'}}) }}}} select * from {{{{ target.schema }}}}.landed"
 MODELS = {
     "now.sql": "{{ config(materialized='replica') }}" + SELECT,
     "then.sql": "{{ config(materialized='history') }}" + SELECT,
@@ -40,12 +41,13 @@ MODELS = {
 def followed(
     request: pytest.FixtureRequest, make_project: Callable[..., Project]
 ) -> tuple[Capture, PermutedLog, str]:
-    """Many small tables in one, consumed in a few runs. Images that may be partial tell of a NULL
-    nothing: there are none then."""
+    """Many small tables in one, consumed in a few runs, of a log whose deletes are whole. Images
+    that may be partial tell of a NULL nothing: there are none then."""
     mode = request.param
     values = ("a", "b", None) if mode == "complete" else ("a", "b", "c")
     log = make_permuted_log(11, TABLES, 8, is_empty=True, values=values)
-    target = Capture(make_project, [PLACES], models=MODELS, before_image=mode)
+    models = {**MODELS, "raw_log.sql": LOG.format("postgresql")}
+    target = Capture(make_project, [PLACES], models=models, before_image=mode)
     done = ""
     for part in range(1, PARTS + 1):
         border = LAST if part == PARTS else log.records[len(log.records) * part // PARTS].lsn
@@ -161,12 +163,14 @@ def test_a_key_that_is_checked_at_commit(make_project: Callable[..., Project]) -
     assert contents(current) == expected
 
 
-def test_sql_servers_deletes_lack_large_values(make_project: Callable[..., Project]) -> None:
-    """A row that comes and goes in one transaction leaves none; one that comes back is another."""
-    log = (
-        "{{ config(meta={'cdc_connector': 'sqlserver'}) }} select * from {{ target.schema }}.landed"
-    )
-    target = Capture(make_project, [PLACES], models={**MODELS, "raw_log.sql": log})
+@pytest.mark.parametrize("connector", ["sqlserver", None])
+def test_deletes_that_lack_values(
+    make_project: Callable[..., Project], connector: str | None
+) -> None:
+    """A row that comes and goes in one transaction leaves none; one that comes back is another.
+    SQL Server's deletes lack large values, those of a log of one's own any."""
+    log = {"raw_log.sql": LOG.format(connector)} if connector else {}
+    target = Capture(make_project, [PLACES], models={**MODELS, **log})
     writer = Writer()
 
     def change(*images: tuple[Image, Image]) -> None:
@@ -192,6 +196,21 @@ def test_sql_servers_deletes_lack_large_values(make_project: Callable[..., Proje
         1: "two",
         2: "one",
     }
+
+
+def test_change_tracking_of_deletes_that_lack_values(make_project: Callable[..., Project]) -> None:
+    writer = Writer()
+    one = {"id": 1, "v": "one"}
+    inserted, updated, deleted = (
+        replace(writer.commit("places", before, after)[1], tran_id="t")
+        for before, after in [(None, one), (one, {**one, "v": "two"}), ({"id": 1}, None)]
+    )
+    target = Tracking(make_project, [TRACKED])
+    target.land([inserted, updated, deleted, replace(writer.record("COMMIT"), tran_id="t")])
+    target.run()
+    ((operation, existed),) = target.sql("select sys_change_operation, sys_change_existed from"
+                                         " {schema}.change_tracking_dbo_places")  # fmt: skip
+    assert (operation, existed) == ("D", False)
 
 
 def as_state(content: Rows) -> State:
