@@ -20,7 +20,29 @@
                 instance, missing, names, 'name them as the source does, or leave out what it does not have yet') %}
         {% endif %}
         {% do dbt_cdc._spell_as(instance, names) %}
+        {% for name in names | sort if instance.capture_from == 'log_start' %}
+            {% do dbt_cdc._check_spelling_of_column(instance, name, none, log) %}
+        {% endfor %}
     {% endfor %}
+{% endmacro %}
+
+
+{#- Stops where the name is that of a captured column in another letter case: its values would be NULL. -#}
+{% macro _check_spelling_of_column(instance, name, lsn, log=none) %}
+    {% set column = instance.columns[(dbt_cdc._find_ordinal(instance.columns, name) or 0) - 1].name %}
+    {% if column | lower == name | lower and column != name %}
+        {% set lsn = lsn or dbt_cdc._fetch(
+            'select min(lsn) as lsn from ' ~ log ~ ' where '
+            ~ dbt_cdc._is_of_table(instance.source_schema, instance.source_name)
+            ~ " and operation in ('INSERT', 'UPDATE', 'DELETE') and array_contains(" ~ dbt_cdc._image_keys() ~ ', '
+            ~ dbt_cdc._literal(name) ~ ')')[0].lsn %}
+        {% do dbt_cdc.raise_cdc_error(
+            22859, 'bad log record of table ' ~ instance.table ~ ', column ' ~ name ~ ', lsn ' ~ lsn
+            ~ ": other images spell it '" ~ column ~ "', as " ~ instance.name ~ ' captures it',
+            'a column has one spelling in all images; ' ~ dbt_cdc._bad_record_advice()
+            ~ '. Where the source has renamed it, a second instance has the new name (dbt run-operation enable_table)'
+        ) %}
+    {% endif %}
 {% endmacro %}
 
 

@@ -27,7 +27,20 @@
                 {% endfor %}
             {% endif %}
         {% endfor %}
+        {% do dbt_cdc._check_one_spelling(window) %}
     {% endif %}
+{% endmacro %}
+
+
+{#- Stops at images that spell a captured column in another letter case, beside those that do not. -#}
+{% macro _check_one_spelling(window) %}
+    {% set cache, older = dbt_cdc._invocation_cache(), dbt_cdc._older_instances(window) %}
+    {% for new in dbt_cdc._new_columns(window) if new.column_name and (new.source_schema, new.source_name) in older %}
+        {% set instance = older[(new.source_schema, new.source_name)] %}
+        {% do dbt_cdc._check_spelling_of_column(instance, new.column_name, new.first_lsn)
+            if instance.table not in cache.get('undecided', [])
+            and not cache.get('plans', {}).get(instance.name | lower, {}).get('problem') %}
+    {% endfor %}
 {% endmacro %}
 
 

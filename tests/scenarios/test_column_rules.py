@@ -312,6 +312,28 @@ def test_what_ddl_records_do_not_tell(make_project: Callable[..., Project]) -> N
     ) in run(4, {"id": 4, "quantity": 1, "note": 1, "listed": 1, "added": 1})
 
 
+@pytest.mark.more
+def test_a_column_in_two_letter_cases(make_project: Callable[..., Project]) -> None:
+    one = CaptureInstance("dbo", "docs", "dbo_docs", (("id", "int"), ("qty", "int")), ("id",))
+    target = Capture(make_project, [one], vars={"cdc_report_new_columns": True})
+    row, other = {"id": 1, "qty": 1}, {"Id": 1, "Qty": 2}
+    target.land([*change(1, None, row), *change(2, other | {"Qty": 1}, other)])
+    target.land(change(3, None, {"id": 2, "qty": 1}))
+    message = target.project.dbt("run").messages["scan_transactions"].message
+    assert "CDC 22859: bad log record of table dbo.docs, column Id, lsn" in message
+    assert f"lsn {int_to_lsn(20)}: other images spell it 'id'" in message
+    lower = {name: json.dumps(row) for name in ("before_image", "after_image")}
+    target.amend(int_to_lsn(20), **lower)
+    target.run()
+    # an instance that begins with the log compares what it reads
+    target.amend(int_to_lsn(20), before_image=json.dumps(other), after_image=json.dumps(other))
+    late = replace(one, capture_instance="docs_v2")
+    target.project.write("models/more.yml", instance_yaml([late], capture_from="log_start"))
+    target.project.write("models/docs_v2_ct.sql", "{{ dbt_cdc.change_table() }}")
+    target.land(change(4, None, {"id": 3, "qty": 1}))
+    assert "column Id, lsn" in target.project.dbt("run").output
+
+
 KEYED_BY_ID = CaptureInstance(
     "dbo", "docs", "dbo_docs", (("id", "int"), ("name", "string"), ("body", "string")), ("id",)
 )

@@ -28,7 +28,9 @@ pytestmark = pytest.mark.slow
 TABLES, PARTS = 60, 5 if IS_ALL else 2
 SELECT = "select * from {{ dbt_cdc.new_changes('dbo_places') }}"
 TRACKED = TrackedTable("dbo", "places", PLACES.columns, ("id",))
-LOG = "{{{{ config(meta={{'cdc_connector': '{}'}}) }}}} select * from {{{{ target.schema }}}}.landed"
+LOG = (
+    "{{{{ config(meta={{'cdc_connector': '{}'}}) }}}} select * from {{{{ target.schema }}}}.landed"
+)
 MODELS = {
     "now.sql": "{{ config(materialized='replica') }}" + SELECT,
     "then.sql": "{{ config(materialized='history') }}" + SELECT,
