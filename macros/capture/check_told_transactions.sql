@@ -35,7 +35,8 @@ of_told as (
 ),
 
 found as (
-    {{ dbt_cdc._indent(dbt_cdc._found_transactions('of_told', dbt_cdc._zero_lsn(), to_lsn, none), 4) }}
+    {{ dbt_cdc._indent(dbt_cdc._found_transactions(
+        'of_told', dbt_cdc._zero_lsn(), to_lsn, none, is_scan=true), 4) }}
 ),
 
 captured as (

@@ -14,7 +14,8 @@
             changed_tables,
             updated_tables,
             record_count,
-            schema_changes
+            schema_changes,
+            cast(null as int) as command_id
         from {{ transactions }}
         where
             commit_lsn is null
@@ -44,10 +45,11 @@
     from (
         {{ dbt_cdc._indent(
             dbt_cdc._found_transactions(
-                dbt_cdc._log_of_open(window.log, window.previous_lsn), dbt_cdc._zero_lsn(), to_lsn, none) if reads_open
+                dbt_cdc._log_of_open(window.log, window.previous_lsn), dbt_cdc._zero_lsn(), to_lsn, none,
+                is_scan=true) if reads_open
             else dbt_cdc._window_transactions(
                 window.log, window.previous_lsn, to_lsn,
-                carried if window.previous_lsn != dbt_cdc._zero_lsn() else none
+                carried if window.previous_lsn != dbt_cdc._zero_lsn() else none, is_scan=true
             ), 8) }}
     )
     {%- if reads_open %}

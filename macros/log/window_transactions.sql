@@ -4,18 +4,20 @@
     A DDL or TRUNCATE without a transaction id is a transaction of its own, committed where it stands.
     `carried` (SQL) brings the transactions that were open at `previous_lsn`. `changed_tables` are those
     with an INSERT or DELETE, `updated_tables` those with an UPDATE; `schema_changes` are its DDL and
-    TRUNCATE records; `record_count` counts its records. -#}
-{% macro _window_transactions(log, previous_lsn, to_lsn, carried=none) -%}
+    TRUNCATE records; `record_count` counts its records. A scan (`is_scan`) refuses a transaction of which a table's
+    changes have a command_id in part: its order would be another. -#}
+{% macro _window_transactions(log, previous_lsn, to_lsn, carried=none, is_scan=false) -%}
     {%- if dbt_cdc._tells_transactions(log, previous_lsn, to_lsn) -%}
     {{ dbt_cdc._told_transactions(log, previous_lsn, to_lsn) }}
     {%- else -%}
-    {{ dbt_cdc._found_transactions(log, previous_lsn, to_lsn, carried) }}
+    {{ dbt_cdc._found_transactions(log, previous_lsn, to_lsn, carried, is_scan) }}
     {%- endif -%}
 {%- endmacro %}
 
 
 {#- The same out of all records. -#}
-{% macro _found_transactions(log, previous_lsn, to_lsn, carried) -%}
+{% macro _found_transactions(log, previous_lsn, to_lsn, carried, is_scan=false) -%}
+    {%- set is_change = "operation in ('INSERT', 'UPDATE', 'DELETE')" -%}
     {%- set tables = 'array<struct<source_schema: string, source_name: string>>' -%}
     with records as (
         select
@@ -30,6 +32,7 @@
             case
                 when operation in ('DDL', 'TRUNCATE') then array({{ dbt_cdc._schema_change() | indent(16) }})
             end as schema_changes
+            {{- ',\n            command_id' if is_scan }}
         from {{ log }}
         where lsn > '{{ previous_lsn }}' and lsn <= '{{ to_lsn }}'
         {%- if carried %}
@@ -73,6 +76,10 @@
             ) as updated_tables,
             sum(record_count) as record_count,
             array_sort(flatten(collect_list(schema_changes))) as schema_changes
+            {%- if is_scan %},
+            size(collect_set(if({{ is_change }}, struct(source_table, command_id is null), null)))
+                > size(collect_set(if({{ is_change }}, source_table, null))) as has_other_commands
+            {%- endif %}
             {%- if dbt_cdc._switch_of_var('cdc_check_duplicates', false) %},
             max(case when copies > 1 then {{ dbt_cdc._indent(dbt_cdc._raise_bad_record(
                 "concat('lsn ', lsn, ', tran_id ', tran_id)",
@@ -104,6 +111,15 @@
                     "concat('lsn ', commit_lsn, ', tran_id ', tran_id)",
                     "concat(cast(commits as string), ' commits have this lsn')"
                 ), 16) }}
+            {%- if is_scan %}
+            when has_other_commands then {{ dbt_cdc._indent(
+                dbt_cdc._raise_bad_record(
+                    "concat('lsn ', begin_lsn, ', tran_id ', tran_id, ', column command_id')",
+                    "'changes of one table have one in part'",
+                    'a transaction has it on all of its changes or on none; correct its records (an UPDATE, sent by '
+                    ~ 'run_statement), then run again'
+                ), 16) }}
+            {%- endif %}
             else commit_lsn
         end as commit_lsn,
         commit_time,

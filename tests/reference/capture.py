@@ -75,8 +75,8 @@ class Transaction:
 def transactions(records: Iterable[LogRecord]) -> list[Transaction]:
     """The committed transactions in commit order, LSNs in upper case.
 
-    Raises BadRecord for a malformed LSN, an unknown operation, a missing transaction id and
-    for two commits with one LSN.
+    Raises BadRecord for a malformed LSN, an unknown operation, a missing transaction id, two
+    commits with one LSN, and a transaction that has a table's command_id in part.
     """
     open_: dict[str, Transaction] = {}
     committed: list[Transaction] = []
@@ -98,6 +98,7 @@ def transactions(records: Iterable[LogRecord]) -> list[Transaction]:
             ended = open_.pop(record.tran_id, None)
             if ended and operation == "COMMIT":
                 ended.commit_lsn, ended.end_time = lsn, record.record_time
+                _check_commands(ended)
                 committed.append(ended)
             continue
         if operation == "BEGIN" or record.tran_id not in open_:
@@ -105,6 +106,15 @@ def transactions(records: Iterable[LogRecord]) -> list[Transaction]:
         if operation != "BEGIN":
             open_[record.tran_id].records.append(record)
     return committed
+
+
+def _check_commands(transaction: Transaction) -> None:
+    has_command: dict[str, bool] = {}
+    for record in transaction.records:
+        if record.operation in ("INSERT", "UPDATE", "DELETE"):
+            has = record.command_id is not None
+            if has_command.setdefault(record.table, has) != has:
+                raise BadRecord(record.table, "command_id", record.lsn, "others have one or none")
 
 
 def capture(

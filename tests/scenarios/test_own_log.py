@@ -8,7 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from capturing import Capture
 from harness import PACKAGE, Project
+from reference.capture import CaptureInstance
+from transactions import Writer
 
 pytestmark = pytest.mark.slow
 
@@ -74,3 +77,36 @@ def test_the_page_captures_an_audit_table(make_project: Callable[..., Project]) 
     made.ok("build")
     assert made.sql("select v from {schema}.items where id = 10")[0].v == "last"
     assert made.sql("select count(*) as n from {schema}.items")[0].n == many + 2
+
+
+@pytest.mark.more
+def test_a_command_id_in_part_of_a_transaction(make_project: Callable[..., Project]) -> None:
+    """Changes without one would come first. Another table may have none."""
+    items, notes = (
+        CaptureInstance("app", name, f"app_{name}", (("id", "int"), ("n", "int")), ("id",))
+        for name in ("items", "notes")
+    )
+    target, writer = Capture(make_project, [items, notes]), Writer()
+    rows = [{"id": 1, "n": n} for n in range(3)]
+
+    def change(table: str, command: int | None, *images: dict[str, int] | None) -> str:
+        before, after = images
+        record = writer.record(
+            "UPDATE" if before else "INSERT", source_schema="app", source_name=table,
+            before_image=before, after_image=after, command_id=command,
+        )  # fmt: skip
+        target.land([record])
+        return record.lsn
+
+    first = change("items", 1, None, rows[0])
+    change("notes", None, None, rows[0])
+    change("items", 2, rows[0], rows[1])
+    last = change("items", None, rows[1], rows[2])
+    target.land([writer.record("COMMIT")])
+    assert (
+        f"CDC 22859: bad log record of lsn {first}, tran_id t0, column command_id: changes of one"
+        " table have one in part: a transaction has it on all of its changes or on none"
+    ) in target.project.dbt("run").output
+    target.amend(last, command_id=3)
+    target.run()
+    assert [row.values[1] for row in target.changes(items)] == [0, 0, 1, 1, 2]
