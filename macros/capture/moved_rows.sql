@@ -59,7 +59,12 @@ where changes.`__$start_lsn` > '{{ window.previous_lsn }}'
     of what is read, of inserts with `__$untold` and whether a key change made them (`__$is_moved`); what cannot be read
     stops the scan in the window alone. -#}
 {% macro _moved_values(instance, window, read) -%}
-{%- set names = dbt_cdc._quoted(dbt_cdc._change_table_columns(instance).keys()) -%}
+{%- set names, stored = dbt_cdc._quoted(dbt_cdc._change_table_columns(instance).keys()), [] -%}
+{#- Spark pads a char(n) where it reads a table -#}
+{%- for data_type in dbt_cdc._change_table_columns(instance).values() -%}
+    {%- set name = names[loop.index0] -%}
+    {%- do stored.append('rtrim(' ~ name ~ ') as ' ~ name if dbt_cdc._is_char(data_type) else name) -%}
+{%- endfor -%}
 {%- set key = dbt_cdc._quoted(instance.index_columns) -%}
 {%- set columns = instance.columns -%}
 {{ dbt_cdc._checked_changes(instance, read) }},
@@ -94,7 +99,7 @@ lives as (
         from changes
         {%- if not read.is_backfill and load_cached_relation(instance.relation) is not none %}
         union all
-        select {{ names | join(', ') }}, null, false
+        select {{ stored | join(', ') }}, null, false
         from {{ instance.relation }}
         where `__$start_lsn` <= '{{ window.previous_lsn }}'
         {%- endif %}
