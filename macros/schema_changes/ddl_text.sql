@@ -129,7 +129,8 @@
 
 
 {% macro _column_renames(command) %}
-    {% set name, text = dbt_cdc._identifier_pattern(), dbt_cdc._read_twice(command) %}
+    {% set name = dbt_cdc._identifier_pattern() %}
+    {% set text = modules.re.sub(dbt_cdc._rename_pattern(), ';', dbt_cdc._read_twice(command)) %}
     {% set renames = [] %}
     {% for pattern in [
         '\\brename\\s+(?:column\\s+)?(?:if\\s+exists\\s+)?(' ~ name ~ ')\\s+to\\s+(' ~ name ~ ')',
@@ -175,6 +176,13 @@
 {% endmacro %}
 
 
+{#- The statement that renames a table in Oracle and Db2. -#}
+{% macro _rename_pattern() %}
+    {% set name = dbt_cdc._identifier_pattern() %}
+    {% do return('(?i)(?:^|;)\\s*rename\\s+(?:table\\s+)?(' ~ name ~ ')\\s+to\\s+(' ~ name ~ ')') %}
+{% endmacro %}
+
+
 {#- The (old name, new name) of each table that the statement renames. -#}
 {% macro _table_renames(command) %}
     {% set name = dbt_cdc._identifier_pattern() %}
@@ -182,6 +190,7 @@
     {% set table = '\\balter\\s+(?:(?:online|ignore)\\s+)*table\\s+(?:if\\s+exists\\s+)?(?:only\\s+)?(' ~ name ~ ')' %}
     {% set renames = modules.re.findall(
         table ~ '[^;]*?\\brename\\s+(?:to|as)\\s+(' ~ name ~ ')', text, modules.re.IGNORECASE) %}
+    {% do renames.extend(modules.re.findall(dbt_cdc._rename_pattern(), text)) %}
     {#- MySQL may leave TO out -#}
     {% do renames.extend(modules.re.findall(
         table ~ '(?:\\s+wait\\s+\\d+|\\s+nowait)?\\s+(?:[^;]*?,\\s*)?rename\\s+(' ~ name
