@@ -53,6 +53,8 @@ abs(year({{ time }})) > 99999
     {% elif data_type in ['float', 'real'] %}
         {% do misfits.append(dbt_cdc._rounded_float_misfit(
             value, 'try_cast(' ~ read ~ ' as double)' if column.encodings else read)) %}
+    {% elif data_type == 'double' %}
+        {% do misfits.append(dbt_cdc._rounded_double_misfit(column, read, value)) %}
     {% endif %}
     {% do return(misfits) %}
 {% endmacro %}
@@ -74,6 +76,21 @@ abs(year({{ time }})) > 99999
 coalesce({{ held }} <> {{ number }} and {{ number }} not in (
         {{ texts | join(',\n        ') }}
     ), false)
+{%- endmacro %}
+
+
+{#- The same of 64 bits: more than 17 digits; or a whole number of more than 16, or of 16 with no zeros behind them,
+    that is neither theirs nor written as they mostly are, with zeros behind the digits that tell them. -#}
+{% macro _rounded_double_misfit(column, read, value) -%}
+    {%- set text, key, end = (read, '^-?', '\\z') if column.encodings
+        else ('text', dbt_cdc._key_pattern(column) ~ '-?', '(?=[,}\\s])') -%}
+    {%- set sign = key[:-2] ~ '(-?' -%}
+{{ 'has_digits and ' if not column.encodings }}({{ text }} rlike {{ dbt_cdc._literal(key) }}
+        || {{ dbt_cdc._literal('(\\d{39}|(?=\\d+[.eE])[0.]*[1-9]([.]?\\d){16,}[.]?[1-9])') }}
+    or try_cast(regexp_extract({{ text }}, {{ dbt_cdc._literal(sign) }}
+        || {{ dbt_cdc._literal('[1-9]\\d{14}(?:[1-9]|\\d+[1-9]0*))([.]0*)?' ~ end) }}, 1) as decimal(38,0)) not in (
+        coalesce(try_cast({{ value }} as decimal(38,0)), 0),
+        coalesce(nullif(try_cast({{ value }} as bigint), 9223372036854775807), 0)))
 {%- endmacro %}
 
 

@@ -49,6 +49,9 @@ typed as (
         {%- if 'is_long' in misfit %}
         has_run or contains(text, 'e-') or contains(text, 'E-') as is_long,
         {%- endif %}
+        {%- if 'has_digits' in misfit %}
+        text rlike '[0-9.]{16}' as has_digits,
+        {%- endif %}
         {%- if '(halves' in misfit %}
         {{ dbt_cdc._indent(dbt_cdc._halves(), 8) }} as halves,
         {%- endif %}

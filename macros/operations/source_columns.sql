@@ -18,8 +18,10 @@
     {% endif %}
     {% set ddl = dbt_cdc._last_ddl(log, source_schema, source_name) %}
     {% do return(dbt_cdc._with_known_types(log, table, dbt_cdc._columns_of_ddl(ddl), 'ddl')) if ddl %}
-    {% set is_adapters = 'encodings' in adapter.get_columns_in_relation(log) | map(attribute='name') %}
-    {% set schemas = dbt_cdc._schemas_in_log(log, of_table) if is_adapters else [] %}
+    {% set names = adapter.get_columns_in_relation(log) | map(attribute='name') | list %}
+    {#- what the adapters write beside it -#}
+    {% set is_adapters = 'encodings' in names and 'balance' in names %}
+    {% set schemas = dbt_cdc._schemas_in_log(log, of_table) if 'encodings' in names else [] %}
     {% set source = {'origin': 'the schemas of the events', 'columns': dbt_cdc._columns_of_schemas(schemas)} if schemas
         else dbt_cdc._observed_columns(log, of_table, table, is_adapters) %}
     {% do return(dbt_cdc._with_known_types(log, table, source, 'schemas' if schemas)) %}

@@ -114,7 +114,8 @@ def _scaled(text: str, scale: int) -> int:
 def _float(text: str, *, single: bool) -> float:
     if text in ("NaN", "Infinity", "-Infinity"):  # as Debezium writes them
         return NAN if text == "NaN" else float(text)
-    if not _NUMBER.fullmatch(text):
+    match = _NUMBER.fullmatch(text)
+    if not match:
         raise BadValue(f"{text!r} is no number")
     given = number = float(text)
     try:
@@ -125,7 +126,22 @@ def _float(text: str, *, single: bool) -> float:
         raise BadValue(f"{text!r} is out of range")
     if number != given and all(float(f"{number:.{places}e}") != given for places in range(9)):
         raise BadValue(f"{text!r} has more digits than 32 bits hold")
+    if not single:
+        _check_double(number, *match.groups(""))
     return number
+
+
+def _check_double(number: float, sign: str, whole: str, fraction: str, exponent: str) -> None:
+    """BadValue if the digits are more than those that tell a number of 64 bits."""
+    digits = (whole + fraction).strip("0")
+    if len(whole) > 38 or ((fraction or exponent) and len(digits) > 17):
+        raise BadValue("it has more digits than 64 bits hold")
+    is_long = len(digits) > 16 or len(digits) == 16 == len(whole.lstrip("0"))
+    if is_long and not exponent and not fraction.strip("0"):
+        shortest = re.sub(r"e.*|[-.]", "", repr(number)).strip("0")
+        is_exact = -(2**63) <= number < 2**63 and int(sign + whole) == number
+        if digits != shortest and not is_exact:
+            raise BadValue("it is no whole number of 64 bits")
 
 
 def _binary(text: str) -> bytes:

@@ -246,7 +246,7 @@ def test_types_of_schemas_in_the_log(priced: Callable[..., DbtResult]) -> None:
     }  # fmt: skip
     rows = [{"encodings": text, "last_lsn": HIGH} for text in (None, json.dumps(told))]
     answer = {
-        r"^describe extended \S*raw_log": described("lsn", "after_image", "encodings"),
+        r"^describe extended \S*raw_log": described("lsn", "encodings", "balance"),
         r"^select encodings, max": rows,
     }
     assert columns_of(priced((), answer)) == [
@@ -262,6 +262,20 @@ def test_types_of_schemas_in_the_log(priced: Callable[..., DbtResult]) -> None:
     # schemas were switched off since: the images tell the columns
     answer[r"^select encodings, max"] = [*rows, {"encodings": None, "last_lsn": HIGH}]
     assert len(columns_of(priced(PRICED_IMAGES, answer))) == 8
+
+
+def test_fractions_in_a_log_with_encodings(shop: Shop) -> None:
+    """In Debezium's events they are doubles; in a log of one's own nothing says so."""
+    given = {"source_schema": "dbo", "source_name": "notes", "capture_instance": "notes2"}
+    for names, data_type in ((("encodings",), "'decimal(38,18)'"),
+                             (("encodings", "balance"), "double")):  # fmt: skip
+        known: dict[str, Any] = {
+            r"^describe extended \S*raw_log": described("lsn", *names),
+            r"^select encodings, max": [{"encodings": None, "last_lsn": HIGH}],
+            "schema_of_variant_agg": [seen("price", "DECIMAL(3,1)")],
+        }
+        made = shop.operation("enable_table", known, **given)
+        assert columns_of(made) == [f"{{name: price, data_type: {data_type}}}"]
 
 
 def test_a_model_that_no_run_has_entered(shop: Shop, priced: Callable[..., DbtResult]) -> None:

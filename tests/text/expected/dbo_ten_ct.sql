@@ -80,6 +80,7 @@ typed as (
             'column_9', try_to_binary(image.`column_9`, 'base64')
         ) as value,
         contains(text, '0000000') or contains(text, '9999999') as has_run,
+        text rlike '[0-9.]{16}' as has_digits,
         if(contains(text, '\\u'), regexp_extract_all(text,
             concat('"((?:[^"\\\\]|\\\\.)*+)"\\s*:\\s*"',
             '(?i:[^"\\\\]|\\\\(?!ud[89a-f]).|\\\\ud[89ab]..\\\\ud[c-f])*+\\\\')), null) as halves,
@@ -90,6 +91,12 @@ typed as (
         or not image.`column_3` rlike '^(?!-?\\d+[.]|0$|"|[{\\[].*(\\d[.]\\d|"(NaN|-?Inf)))'
             and replace(text, '"column_3":' || image.`column_3`, '\Z')
                 rlike '\\x1a[^,}\\s]|"column_3"\\s*:\\s*(-?\\d+[.eE]|-0|[-+]?[{\\[NI])'
+        or has_digits and (text rlike '"column_7"\\s*:\\s*-?'
+                || '(\\d{39}|(?=\\d+[.eE])[0.]*[1-9]([.]?\\d){16,}[.]?[1-9])'
+            or try_cast(regexp_extract(text, '"column_7"\\s*:\\s*(-?'
+                || '[1-9]\\d{14}(?:[1-9]|\\d+[1-9]0*))([.]0*)?(?=[,}\\s])', 1) as decimal(38,0)) not in (
+                coalesce(try_cast(value.`column_7` as decimal(38,0)), 0),
+                coalesce(nullif(try_cast(value.`column_7` as bigint), 9223372036854775807), 0)))
         or size(missing) > 0 or not image.`column_1` <=> value.`column_1`
         or array_contains(halves, 'column_2') or char_length(value.`column_2`) > 40
         or array_contains(halves, 'column_3') or not image.`column_4` <=> value.`column_4`
