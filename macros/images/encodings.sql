@@ -9,6 +9,9 @@
     {% set columns = [] %}
     {% set of_log = dbt_cdc._encodings_of_log(window).get(instance.table, []) %}
     {% set types = (dbt_cdc._adapter_types() or {}).get(instance.table, {}) %}
+    {% for text in of_log | select %}
+        {% do dbt_cdc._check_encodings(text, instance.table, window.log) %}
+    {% endfor %}
     {% for column in instance.columns %}
         {% set found = {} %}
         {% set given = dbt_cdc._column_meta(column).get('source_type') or types.get(column.name) %}
@@ -22,6 +25,28 @@
         )) %}
     {% endfor %}
     {% do return(dict(instance, columns=columns, has_encodings=of_log | length > 1)) %}
+{% endmacro %}
+
+
+{#- Stops at a text of the log's column `encodings` that is none. -#}
+{% macro _check_encodings(text, table, log) %}
+    {% set types, wrong = fromjson(text, none), [] %}
+    {% for type in (types.values() if types is mapping else [none]) if type is not string
+        or modules.re.fullmatch('org[.]apache[.]kafka[.]connect[.]data[.]Decimal(?![(]-?\\d+[)]$).*', type) %}
+        {% do wrong.append(type) %}
+    {% endfor %}
+    {% if wrong %}
+        {% set lsn = dbt_cdc._fetch(
+            "select min(lsn) as lsn from " ~ log ~ " where source_schema || '.' || source_name = "
+            ~ dbt_cdc._literal(table) ~ ' and encodings = ' ~ dbt_cdc._literal(text))[0].lsn %}
+        {% do dbt_cdc.raise_cdc_error(
+            22859, 'bad log record of table ' ~ table ~ ', column encodings, lsn ' ~ lsn ~ ": it is '" ~ text ~ "'",
+            'it is a JSON object, column to type: {"at": "io.debezium.time.Timestamp", "price": '
+            ~ '"org.apache.kafka.connect.data.Decimal(2)"}, where a Decimal has its scale; nothing of this scan is '
+            ~ 'published; correct it in all records that have it (an UPDATE, sent by run_statement), or leave it NULL '
+            ~ 'and say by source_type how the columns are encoded, then run again'
+        ) %}
+    {% endif %}
 {% endmacro %}
 
 

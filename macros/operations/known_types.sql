@@ -2,7 +2,8 @@
 
 {#- `source` with the types of the table's instance, as far as they hold what is told: by the log, by
     `meta.source_type` and `types` of the log's model; else as far as they take the last images. What else is told
-    comes before what the images look like. `told_by`: ddl or schemas, where the log tells all types. -#}
+    comes before what the images look like. `told_by`: ddl or schemas, where the log tells all types; or so
+    a column says of its own. -#}
 {% macro _with_known_types(log, table, source, told_by) %}
     {% set instance = dbt_cdc._instance_of_model(table) %}
     {% set types = (dbt_cdc._adapter_types() or {}).get(table, {}) %}
@@ -18,10 +19,11 @@
         {% set before = own.get(column.name, {}) %}
         {% set given = dbt_cdc._column_meta(before).get('source_type') or types.get(column.name) %}
         {% set column = dict(column, meta=dict(dbt_cdc._column_meta(before), **dbt_cdc._column_meta(column))) %}
+        {% set told_by = told_by or column.told_by %}
         {% set is_given = given and not modules.re.match('text|time\\b', given) and not told_by %}
         {% do column.update(data_type=dbt_cdc._spark_type(given), encoding=none, note=none) if is_given %}
         {% set data_type = (before.data_type or '') | lower | trim %}
-        {% if data_type and column.name not in misfits
+        {% if data_type and (told_by or column.name not in misfits)
             and (not (told_by or is_given) or dbt_cdc._holds_told(data_type, column.data_type, told_by)) %}
             {% do column.update(data_type=data_type, encoding=none, note=none) %}
         {% elif data_type and data_type != column.data_type %}

@@ -1,5 +1,6 @@
 {#- The columns of a source table as the log has them: {origin, columns: [{name, source_type, data_type}], instance}
-    from the table's last committed DDL record, else from the schemas of its events, else from its last 1000 images.
+    from the table's last committed DDL record, else from the schemas of its events, else from its last 1000 images, of
+    which a log of one's own may tell some types.
     Types are those of the table's `instance`, where there is one, as far as they hold what is told. -#}
 {% macro _source_columns(source_schema, source_name, log=none) %}
     {% set log = log or dbt_cdc._log_relation() %}
@@ -21,10 +22,24 @@
     {% set names = adapter.get_columns_in_relation(log) | map(attribute='name') | list %}
     {#- what the adapters write beside it -#}
     {% set is_adapters = 'encodings' in names and 'balance' in names %}
-    {% set schemas = dbt_cdc._schemas_in_log(log, of_table) if 'encodings' in names else [] %}
-    {% set source = {'origin': 'the schemas of the events', 'columns': dbt_cdc._columns_of_schemas(schemas)} if schemas
-        else dbt_cdc._observed_columns(log, of_table, table, is_adapters) %}
-    {% do return(dbt_cdc._with_known_types(log, table, source, 'schemas' if schemas)) %}
+    {% set schemas = dbt_cdc._schemas_in_log(log, of_table, table) if 'encodings' in names else [] %}
+    {% set told = {'origin': 'the schemas of the events', 'columns': dbt_cdc._columns_of_schemas(schemas)} %}
+    {% do return(dbt_cdc._with_known_types(log, table, told, 'schemas')) if schemas and is_adapters %}
+    {% set seen = dbt_cdc._observed_columns(log, of_table, table, is_adapters) %}
+    {% do return(dbt_cdc._with_known_types(log, table, dbt_cdc._with_told_types(seen, told.columns), none)) %}
+{% endmacro %}
+
+
+{#- What images show, with the types that a log of one's own tells of some columns. -#}
+{% macro _with_told_types(seen, told) %}
+    {% set columns, types = [], {} %}
+    {% for column in told %}
+        {% do types.update({column.name: dict(column, told_by='schemas')}) %}
+    {% endfor %}
+    {% for column in seen.columns %}
+        {% do columns.append(types.pop(column.name, column)) %}
+    {% endfor %}
+    {% do return(dict(seen, columns=columns + types.values() | list)) %}
 {% endmacro %}
 
 
@@ -52,12 +67,13 @@
 
 
 {#- The schemas of a table's events, as the log keeps them; none where the last event is without one. -#}
-{% macro _schemas_in_log(log, of_table) %}
+{% macro _schemas_in_log(log, of_table, table) %}
     {% set schemas = [] %}
     {% for row in dbt_cdc._fetch(
         'select encodings, max(lsn) as last_lsn from ' ~ log ~ ' where ' ~ of_table
         ~ " and operation in ('INSERT', 'UPDATE', 'DELETE') group by encodings order by last_lsn"
     ) %}
+        {% do dbt_cdc._check_encodings(row.encodings, table, log) if row.encodings %}
         {% do schemas.append(dbt_cdc._schema_of_encodings(row.encodings)) %}
     {% endfor %}
     {% do return(schemas | select | list if schemas and schemas[-1] else []) %}

@@ -264,6 +264,39 @@ def test_types_of_schemas_in_the_log(priced: Callable[..., DbtResult]) -> None:
     assert len(columns_of(priced(PRICED_IMAGES, answer))) == 8
 
 
+def test_encodings_of_some_columns(priced: Callable[..., DbtResult]) -> None:
+    """A log of one's own may tell them of what is encoded alone: images have the others."""
+    told = {"id": "int64", "price": "org.apache.kafka.connect.data.Decimal(2)", "gone": "int64"}
+    answer = {
+        r"^describe extended \S*raw_log": described("lsn", "encodings"),
+        r"^select encodings, max": [{"encodings": json.dumps(told), "last_lsn": HIGH}],
+    }
+    images = [seen("id", "BIGINT"), seen("note", "STRING"), seen("price", "STRING")]
+    assert columns_of(priced(images, answer)) == [
+        "{name: id, data_type: bigint}  # not int as in dbo_priced",
+        "{name: note, data_type: string}",
+        "{name: price, data_type: 'decimal(12,2)',"
+        ' config: {"meta": {"source_type": "decimal(12,2)"}}}',
+        "{name: gone, data_type: bigint}",
+    ]
+
+
+@pytest.mark.parametrize("text", [
+    '{amount: "decimal"}', '["x"]', '{"amount": {"type": "bytes"}}',
+    '{"amount": "org.apache.kafka.connect.data.Decimal"}',
+])  # fmt: skip
+def test_encodings_that_are_none(shop: Shop, text: str) -> None:
+    known: dict[str, Any] = {
+        r"^describe extended \S*raw_log": described("lsn", "encodings"),
+        r"^select encodings, max": [{"encodings": text, "last_lsn": HIGH}],
+        r"select min\(lsn\) as lsn from \S*raw_log": [{"lsn": LOW}],
+    }
+    given = {"source_schema": "dbo", "source_name": "notes", "capture_instance": "notes2"}
+    said = shop.operation("enable_table", known, **given).output
+    begun = f"CDC 22859: bad log record of table dbo.notes, column encodings, lsn {LOW}: it is"
+    assert f"{begun} '{text}': it is a JSON object, column to type" in said
+
+
 def test_fractions_in_a_log_with_encodings(shop: Shop) -> None:
     """In Debezium's events they are doubles; in a log of one's own nothing says so."""
     given = {"source_schema": "dbo", "source_name": "notes", "capture_instance": "notes2"}

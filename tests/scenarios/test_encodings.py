@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 
 import pytest
 from capturing import Capture, instance_yaml
@@ -13,6 +14,7 @@ from reference.debezium import decode_value, encode_unscaled
 from reference.log import LogRecord, int_to_lsn, parse_json
 from reference.values import read_value
 from scenarios.test_images import BAD, CHECK, ERROR, compiled_reads, found, wanted
+from transactions import Writer
 
 pytestmark = pytest.mark.slow
 
@@ -267,3 +269,18 @@ def test_a_number_of_many_digits_beside_encoded_ones(make_project: Callable[...,
         "1.500", "1234567890123.450", "1500.000", "12345678901234567.000",
         "12345678901234567.890", "12345678901234567.890",
     ]  # fmt: skip
+
+
+@pytest.mark.more
+def test_encodings_that_are_none(make_project: Callable[..., Project]) -> None:
+    instance = CaptureInstance("dbo", "t", "dbo_t", (("id", "int"), ("v", "decimal(9,2)")), ("id",))
+    log = """select *, if(operation = 'INSERT', '{"v": "org.apache.kafka.connect.data.Decimal"}',
+        null) as encodings from {{ target.schema }}.landed"""
+    target = Capture(make_project, [instance], models={"raw_log.sql": log})
+    target.land(Writer().commit("t", after={"id": 1, "v": "AfQ="}))
+    output = target.project.dbt("run").output
+    lsn = int_to_lsn(2)
+    assert f"CDC 22859: bad log record of table dbo.t, column encodings, lsn {lsn}: it is" in output
+    target.project.write("models/raw_log.sql", log.replace("Decimal", "Decimal(2)"))
+    target.run()
+    assert [row.values for row in target.changes(instance)] == [(1, Decimal("5.00"))]
