@@ -70,14 +70,14 @@ from net
 {% endmacro %}
 
 
-{#- What tells rows apart; NULL of a delete that may lack values. -#}
+{#- What tells rows apart; NULL of a delete that has no value beside the key, where deletes may lack some. -#}
 {% macro _content(tracked) %}
-    {% set nulls = [] %}
-    {% for name in dbt_cdc._quoted(tracked.columns | map(attribute='name')) %}
-        {% do nulls.append('value.' ~ name ~ ' is null') %}
+    {% set nulls, key = [], tracked.index_columns | map('lower') | list %}
+    {% for column in tracked.columns if column.name | lower not in key %}
+        {% do nulls.append('value.' ~ dbt_cdc._column(column.name) ~ ' is null') %}
     {% endfor %}
     {% do return('xxhash64(value)' if dbt_cdc._told_by_adapters().has_whole_deletes
-        else 'if(row_operation = 1 and (' ~ nulls | join(' or ') ~ '), null, xxhash64(value))') %}
+        else 'if(row_operation = 1 and ' ~ nulls | join(' and ') ~ ', null, xxhash64(value))') %}
 {% endmacro %}
 
 

@@ -88,7 +88,8 @@ coalesce({{ held }} <> {{ number }} and {{ number }} not in (
 {{ 'has_digits and ' if not column.encodings }}({{ text }} rlike {{ dbt_cdc._literal(key) }}
         || {{ dbt_cdc._literal('(\\d{39}|(?=\\d+[.eE])[0.]*[1-9]([.]?\\d){16,}[.]?[1-9])') }}
     or try_cast(regexp_extract({{ text }}, {{ dbt_cdc._literal(sign) }}
-        || {{ dbt_cdc._literal('[1-9]\\d{14}(?:[1-9]|\\d+[1-9]0*))([.]0*)?' ~ end) }}, 1) as decimal(38,0)) not in (
+        || {{ dbt_cdc._literal('[1-9]\\d{14}(?:[1-9]|\\d+[1-9]0*))([.]0*)?' ~ end) }}, 1
+    ) as decimal(38,0)) not in (
         coalesce(try_cast({{ value }} as decimal(38,0)), 0),
         coalesce(nullif(try_cast({{ value }} as bigint), 9223372036854775807), 0)))
 {%- endmacro %}

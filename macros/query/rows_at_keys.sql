@@ -32,11 +32,13 @@
 {%- endmacro %}
 
 
-{#- Whether the delete that follows is of another row than this one. A partial image need not tell a column, nor need a
-    delete, but in logs whose deletes are whole. -#}
+{#- Whether the delete that follows is of another row than this one. A partial image need not tell a column, nor does a
+    delete of SQL Server tell text, ntext and image. Where nothing says that deletes are whole, one of the key alone
+    tells nothing. -#}
 {% macro _is_passed_over(window) -%}
     `__$next_delete`.lsn <=> `__$start_lsn` and {# -#}
-    {%- if window.is_partial or not dbt_cdc._told_by_adapters().has_whole_deletes -%}
+    {%- set told = dbt_cdc._told_by_adapters() -%}
+    {%- if window.is_partial or told.is_of_sqlserver -%}
         {%- set tests = [] -%}
         {%- for column in window.columns -%}
             {%- set name = dbt_cdc._column(column.name) -%}
@@ -45,7 +47,19 @@
     coalesce({{ tests | join(' or ') }}, false)
     {%- else -%}
     not `__$next_delete`.image <=> struct({{ dbt_cdc._quoted(window.columns | map(attribute='name')) | join(', ') }})
+        {%- if not told.has_whole_deletes %} and {{ dbt_cdc._tells_beside_key('`__$next_delete`.image', window) }}
+        {%- endif -%}
     {%- endif -%}
+{%- endmacro %}
+
+
+{#- Whether an image has a value beside the key. -#}
+{% macro _tells_beside_key(image, window) -%}
+    {%- set tests, key = [], window.key | map('lower') | list -%}
+    {%- for name in dbt_cdc._quoted(window.columns | map(attribute='name')) if name | lower not in key -%}
+        {%- do tests.append(image ~ '.' ~ name ~ ' is not null') -%}
+    {%- endfor -%}
+    ({{ tests | join(' or ') or 'false' }})
 {%- endmacro %}
 
 

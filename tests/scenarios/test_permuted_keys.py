@@ -38,17 +38,19 @@ MODELS = {
 
 
 @pytest.fixture(
-    scope="module", params=["complete", pytest.param("partial", marks=pytest.mark.more)]
+    scope="module",
+    params=["complete", *(pytest.param(p, marks=pytest.mark.more) for p in ("whole", "partial"))],
 )
 def followed(
     request: pytest.FixtureRequest, make_project: Callable[..., Project]
 ) -> tuple[Capture, PermutedLog, str]:
-    """Many small tables in one, consumed in a few runs, of a log whose deletes are whole. Images
-    that may be partial tell of a NULL nothing: there are none then."""
-    mode = request.param
-    values = ("a", "b", None) if mode == "complete" else ("a", "b", "c")
+    """Many small tables in one, consumed in a few runs. A delete without a value tells nothing, but
+    where the source's deletes are whole: there are none elsewhere."""
+    mode, models, values = request.param, MODELS, ("a", "b", "c")
+    if mode == "whole":
+        mode, values = "complete", ("a", "b", None)
+        models = {**MODELS, "raw_log.sql": LOG.format("postgresql")}
     log = make_permuted_log(11, TABLES, 8, is_empty=True, values=values)
-    models = {**MODELS, "raw_log.sql": LOG.format("postgresql")}
     target = Capture(make_project, [PLACES], models=models, before_image=mode)
     done = ""
     for part in range(1, PARTS + 1):

@@ -94,7 +94,8 @@ typed as (
         or has_digits and (text rlike '"column_7"\\s*:\\s*-?'
                 || '(\\d{39}|(?=\\d+[.eE])[0.]*[1-9]([.]?\\d){16,}[.]?[1-9])'
             or try_cast(regexp_extract(text, '"column_7"\\s*:\\s*(-?'
-                || '[1-9]\\d{14}(?:[1-9]|\\d+[1-9]0*))([.]0*)?(?=[,}\\s])', 1) as decimal(38,0)) not in (
+                || '[1-9]\\d{14}(?:[1-9]|\\d+[1-9]0*))([.]0*)?(?=[,}\\s])', 1
+            ) as decimal(38,0)) not in (
                 coalesce(try_cast(value.`column_7` as decimal(38,0)), 0),
                 coalesce(nullif(try_cast(value.`column_7` as bigint), 9223372036854775807), 0)))
         or size(missing) > 0 or not image.`column_1` <=> value.`column_1`
