@@ -67,8 +67,7 @@
         'bytea': 'binary(hex)',
     }.get(name, given) %}
     {% set encoding = dbt_cdc._encoding(source_type, column.name) if source_type else {'name': none} %}
-    {#- An integer column keeps times of day in one unit, whatever the source's precision is by now; nanoseconds, which
-        few have, where it says so or all are. -#}
+    {#- An integer column keeps times of day in one unit, whatever the source's precision is by now. -#}
     {% set units, unit = ['ms', 'us', 'ns'], {
         'org.apache.kafka.connect.data.Time': 'ms',
         'io.debezium.time.Time': 'ms',
@@ -76,8 +75,7 @@
         'io.debezium.time.NanoTime': 'ns',
     }.get(name) %}
     {% if unit or encoding.name == 'time' %}
-        {% set is_int = column.data_type | lower | trim in ['int', 'integer'] %}
-        {% set kept = encoding.unit or ('ns' if unit == 'ns' else 'ms' if is_int else 'us') %}
+        {% set kept = encoding.unit or ('ms' if column.data_type | lower | trim in ['int', 'integer'] else 'us') %}
         {% do return({'name': 'time', 'unit': unit, 'kept': kept, 'steps': units.index(kept) - units.index(unit)}
             if unit and unit != kept and dbt_cdc._type_family(column.data_type) == 'integer' else {'name': none}) %}
     {% endif %}

@@ -247,7 +247,7 @@ events as (
         {#- its images have the same columns; a schema, and PostgreSQL's xmin, come with what writes each NULL -#}
         when op = 'u' and value_schema is null and not contains(value, '"xmin":null') and if(
             before is null,
-            not contains(value, 'null'),
+            not value rlike '[:,\\[]\\s*null',
             size(array_except(json_object_keys(before), json_object_keys(after))) > 0
         )
             then {{ dbt_cdc._raise_bad_record(

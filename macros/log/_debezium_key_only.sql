@@ -3,9 +3,8 @@
     table whose deletes look so, while rows of theirs had landed with more, stops the log unless `before_images` names
     it; then its deletes need their keys. -#}
 {% macro _debezium_check_deletes(events, batch, before_images) %}
-    {% set lacking, names, first, same, topics, untold = [], {}, {}, [], [], [] %}
+    {% set lacking, names, first, same, topics = [], {}, {}, [], [] %}
     {% for row in dbt_cdc._fetch(dbt_cdc._debezium_bare_deletes(events, batch)) %}
-        {% do untold.append(row.topic) if row.has_untold_keys %}
         {% if row.source_table not in before_images and (row.is_bare or row.is_same) %}
             {% do names.update({row.source_table: fromjson(row.names) if row.names else none}) %}
             {% do first.update({row.source_table: row.first_position | int}) %}
@@ -27,29 +26,6 @@
     {% set found = dbt_cdc._fetch(dbt_cdc._debezium_bared_rows(events, batch, names, same, topics)) if names else [] %}
     {% do dbt_cdc._debezium_raise_deletes('deletes tell the key alone, and the rows had more', found, events, batch,
         names[found[0].source_table] is not none) if found %}
-    {% do dbt_cdc._debezium_check_keys(events, batch, untold | unique | list) if untold %}
-{% endmacro %}
-
-
-{#- A member of the message key that PostgreSQL does not log of an old row is invented, too: one of message.key.columns,
-    or of the primary key under `replica identity using index`. Then no row ever had the delete's key, and one had what
-    is told of it. -#}
-{% macro _debezium_check_keys(events, batch, topics) %}
-    {% set found = dbt_cdc._fetch(dbt_cdc._debezium_unknown_keys(events, batch, topics)) %}
-    {% set topics = found | map(attribute='topic') | unique | list %}
-    {% set meant = dbt_cdc._fetch(dbt_cdc._debezium_meant_rows(events, batch, topics))
-        | map(attribute='source_table') | list if found else [] %}
-    {% set told = [] %}
-    {% for row in found if row.source_table in meant %}
-        {% do told.append(row.source_table ~ ' (' ~ row.deletes ~ ', as ' ~ row.key ~ ')') %}
-    {% endfor %}
-    {% do dbt_cdc.raise_cdc_error(
-        22859, 'deletes have keys that no row had, parts of which are invented: ' ~ told | join(', '),
-        'alter table ' ~ meant[0] ~ ' replica identity full, which message.key.columns and replica identity using '
-        ~ 'index need; give these deletes the key and the before of their rows: an UPDATE of key and value in ' ~ events
-        ~ ', sent by run_statement; where a key is right, and its row older than all that has landed, let the event '
-        ~ 'be a message, which is passed over ("op":"m"); nothing of this batch is in the log'
-    ) if told %}
 {% endmacro %}
 
 
@@ -85,7 +61,6 @@ select
     is_bare,
     is_same,
     lacks_keys,
-    has_untold_keys,
     if(lacks_keys, to_json(if(
         exists(map_keys(first_row), name -> not first_row[name] <=> last_row[name]),
         filter(map_keys(first_row), name -> not first_row[name] <=> last_row[name]),
@@ -98,7 +73,6 @@ from (
         count(*) as deletes,
         min(position) as first_position,
         bool_or(key is null) as lacks_keys,
-        {{ 'false' if batch.is_binlog else 'coalesce(bool_or(has_untold_key), false)' }} as has_untold_keys,
         -- all are, or those before or behind a moment
         bool_or(key is null and is_bare)
         or coalesce(max(if(is_bare, position, null)) < min(if(is_bare, null, position)), bool_or(is_bare))
@@ -110,120 +84,13 @@ from (
     from (
         select
             *,
-            {{ dbt_cdc._debezium_has_untold_key() | indent(12) }} as has_untold_key,
             lag(others) over (partition by source_table, topic order by position) as previous
         from images
     )
     group by source_table, topic
-    having max(size(others)) > 0 or has_untold_keys
+    having max(size(others)) > 0
 )
-where is_bare or is_same or lacks_keys or has_untold_keys
-{%- endmacro %}
-
-
-{#- The members of a delete's key, and whether one of them may be invented. -#}
-{% macro _debezium_key_members() -%}
-from_json({{ dbt_cdc._debezium_key_text('key') }}, 'map<string, string>')
-{%- endmacro %}
-
-
-{% macro _debezium_has_untold_key() -%}
-exists(map_values({{ dbt_cdc._debezium_key_members() }}), value -> not {{ dbt_cdc._debezium_is_told('value') }})
-{%- endmacro %}
-
-
-{#- A key without its schema, which may change with the table. -#}
-{% macro _debezium_key_text(key) -%}
-if(startswith({{ key }}, '{"schema"'), get_json_object({{ key }}, '$.payload'), {{ key }})
-{%- endmacro %}
-
-
-{#- CTE `unknown`: the deletes of such keys that nothing before the batch's first delete of the key has. -#}
-{% macro _debezium_with_unknown_keys(events, batch, topics) -%}
-with {{ dbt_cdc._debezium_images_beside_keys(events, batch, ['d'], 'before', topics) }},
-
-untold as (
-    select
-        *,
-        {{ dbt_cdc._debezium_key_text('key') }} as key_text,
-        {{ dbt_cdc._debezium_key_members() }} as members,
-        min(position) over (partition by topic, {{ dbt_cdc._debezium_key_text('key') }}) as first_position
-    from images
-    where {{ dbt_cdc._debezium_has_untold_key() | indent(4) }}
-),
-
-unknown as (
-    select untold.*
-    from untold
-    left anti join (
-        select
-            topic,
-            position,
-            {{ dbt_cdc._debezium_key_text('key') }} as key_text
-        from {{ events }}
-        where topic in ({{ dbt_cdc._literals(topics) }})
-    ) as landed
-        on
-            untold.topic = landed.topic
-            and untold.key_text = landed.key_text
-            and landed.position < untold.first_position
-)
-{%- endmacro %}
-
-
-{% macro _debezium_unknown_keys(events, batch, topics) -%}
-{{ dbt_cdc._debezium_with_unknown_keys(events, batch, topics) }}
-
-select
-    source_table,
-    topic,
-    count(*) as deletes,
-    min_by(key_text, position) as key
-from unknown
-group by source_table, topic
-order by source_table, topic
-{%- endmacro %}
-
-
-{#- The tables that have had a row with what is told of such a key, or where all of it is invented, with something that
-    is told beside it. A few deletes of each table are enough. -#}
-{% macro _debezium_meant_rows(events, batch, topics) -%}
-{{ dbt_cdc._debezium_with_unknown_keys(events, batch, topics) }},
-
-deletes as (
-    select
-        *,
-        -- what a router of topics adds tells the table alone
-        map_filter(members, (name, value) -> not startswith(name, '__dbz__')
-            and {{ dbt_cdc._debezium_is_told('value') | indent(12) }}) as told,
-        row_number() over (partition by source_table order by position) as number
-    from unknown
-),
-
-{{ dbt_cdc._debezium_images_beside_keys(
-    events, {'last_position': batch.last_position}, ['c', 'r', 'u'], 'after', topics, 'rows_before')
-}}
-
-select distinct source_table
-from deletes
-inner join (
-    select
-        *,
-        {{ dbt_cdc._debezium_key_members() }} as members
-    from rows_before
-) as rows_before using (source_table)
-where
-    number <= 20
-    and deletes.position > rows_before.position
-    and if(
-        cardinality(told) > 0,
-        forall(map_entries(told), entry -> entry.value = rows_before.members[entry.key]),
-        exists(
-            map_entries(deletes.others),
-            entry -> {{ dbt_cdc._debezium_is_told('entry.value') | indent(12) }}
-            and entry.value = rows_before.others[entry.key]
-        )
-    )
+where is_bare or is_same or lacks_keys
 {%- endmacro %}
 
 

@@ -168,16 +168,11 @@ def test_events_that_come_again_behind_a_cut(shop: Shop, connector: str, says: s
     ) in found
 
 
-DELETES = {
-    "source_table": "dbo.t", "topic": "t", "deletes": 1, "first_position": 1, "is_bare": False,
-    "is_same": False, "lacks_keys": False, "has_untold_keys": False, "names": None,
-}  # fmt: skip
-
-
 @pytest.mark.parametrize("connector", ["postgresql", "sqlserver"])
 def test_deletes_that_tell_the_key_alone(shop: Shop, connector: str) -> None:
     """Those of SQL Server tell all but text, ntext and image, which it leaves NULL."""
-    bare = DELETES | {"is_bare": True}
+    bare = {"is_bare": True, "is_same": False, "lacks_keys": False, "names": None}
+    bare |= {"source_table": "dbo.t", "topic": "t", "deletes": 1, "first_position": 1}
     found = said(
         shop, False, connector=connector,
         **{
@@ -186,30 +181,6 @@ def test_deletes_that_tell_the_key_alone(shop: Shop, connector: str) -> None:
         },
     )  # fmt: skip
     assert ("CDC 22859: deletes tell the key alone" in found) == (connector == "postgresql"), found
-
-
-@pytest.mark.parametrize("has_rows", [True, False])
-def test_deletes_whose_key_is_invented(shop: Shop, has_rows: bool) -> None:
-    """Of rows that never landed nothing is told, nor is there a row to keep."""
-    key = '{"tenant":0,"id":1}'
-    unknown = {"source_table": "dbo.t", "topic": "t", "deletes": 2, "key": key}
-    found = said(
-        shop, False,
-        **{
-            r"having\s+max": [DELETES | {"has_untold_keys": True}],
-            r"from unknown\s+group": [unknown],
-            "select distinct source_table": [{"source_table": "dbo.t"}] if has_rows else [],
-        },
-    )  # fmt: skip
-    says = f"parts of which are invented: dbo.t (2, as {key}): alter table dbo.t replica identity"
-    assert (says in found) == has_rows, found
-
-
-@pytest.mark.parametrize(
-    ("given", "text"), [("hex:3C2A3E2e3f", "<*>.?"), ("<*>.?", "<*>.?"), ("hex:3", "hex:3")]
-)
-def test_a_placeholder_in_octets(shop: Shop, given: str, text: str) -> None:
-    assert shop.values(("_debezium_placeholder_text", given)) == [text]
 
 
 def test_rows_that_are_given_up_are_not_asked_for(shop: Shop) -> None:

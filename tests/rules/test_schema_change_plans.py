@@ -731,7 +731,7 @@ def test_times_of_day_in_one_unit(shop: Shop) -> None:
         ("bigint", "time(9)", "MicroTime"): ("us", "ns"), ("bigint", "time", "Time"): ("ms", "us"),
         ("bigint", "time(3)", "NanoTime"): ("ns", "ms"), ("string", None, "Time"): (None, None),
         ("bigint", None, "MicroTime"): (None, None), ("bigint", "time(3)", "Time"): (None, None),
-        ("bigint", None, "NanoTime"): (None, None),
+        ("bigint", None, "NanoTime"): ("ns", "us"),
     }  # fmt: skip
     calls = (
         ("_encoding_of", {"name": "at", "data_type": kind}, given, f"io.debezium.time.{told}")

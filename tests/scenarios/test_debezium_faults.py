@@ -458,53 +458,6 @@ def test_deletes_that_tell_the_key_alone_beside_others(shop):
         assert shop.has(database)
 
 
-def deleted_by(identity: str, event: Event) -> Event:
-    """With message.key.columns=t:tenant,id, or `replica identity using index` on `code`: what of a
-    deleted row is not logged is invented."""
-    value = json.loads(event.value) if event.value else {}
-    if "op" not in value:
-        return event
-    image, names = value["after"] or value["before"], ["id"]
-    if identity == "key columns":
-        names = ["tenant", "id"]
-        invented = {"tenant": 0, "code": None}
-    else:
-        invented = {"id": 0, "tenant": None}
-    if value["op"] == "d" and image["tenant"]:
-        image.update(invented)
-    key = json.dumps({name: image[name] for name in names})
-    return replace(event, key=key, value=json.dumps(value))
-
-
-@pytest.mark.more
-@pytest.mark.parametrize("identity", ["key columns", "index"])
-def test_deletes_whose_key_is_invented(shop, identity):
-    """Whether their table is named or not. The key of the third row has a real 0."""
-    shop.start()
-    database = Database(["t"], ["t"])
-    rows = [{"id": n, "tenant": t, "code": f"c{n}"} for n, t in ((1, 5), (2, 5), (3, 0))]
-    database.commit(("insert", "t", *rows))
-    connector = Connector(database)
-    connector.snapshot()
-    database.commit(("delete", "t", rows[0], rows[2]))
-    connector.stream()
-    events = [deleted_by(identity, e) for e in connector.sent if e.value]
-    key = '{"tenant": 0, "id": 1}' if identity == "key columns" else '{"id": 0}'
-    says = f"deletes have keys that no row had, parts of which are invented: public.t (1, as {key})"
-    named = MODEL.replace("'landed')", "'landed'), before_images={'public.t': 'key'}")
-    try:
-        for model in (named, MODEL):
-            shop.project.write("models/log.sql", model)
-            assert says in shop.run(events).output
-            events = []
-    finally:
-        shop.project.write("models/log.sql", MODEL)
-    # of rows that have never landed
-    shop.start()
-    events = [deleted_by(identity, e) for e in connector.sent if '"op": "r"' not in (e.value or "")]
-    assert shop.run(events).success
-
-
 @pytest.mark.more
 @pytest.mark.parametrize("how", ["begin anew", "come again", "fill a hole"])
 def test_positions_that_are_passed(shop, how):
