@@ -194,8 +194,8 @@
         {% set of_instance = ' of capture instance ' ~ window.instance.name %}
         {% set gone = 'changes' ~ of_instance ~ ' up to ' ~ window.lost_lsn ~ ' were removed or never captured, '
             ~ 'its low end is ' ~ interval.get('low_end') %}
-        {% set start_over = "dbt run-operation reset_consumer --args '{consumer: " ~ consumer.name
-            ~ "}' (it shows what it would do; dry_run: false does it)" %}
+        {% set start_over = dbt_cdc._reset_of(consumer, bookmark)
+            ~ ' (it shows what it would do; dry_run: false does it)' %}
         {% if window.initial %}
             {% do dbt_cdc.raise_cdc_error(
                 313, 'initial_lsn ' ~ after ~ ' is too old for ' ~ consumer.name ~ ': ' ~ gone,

@@ -41,8 +41,7 @@
             ~ bookmark.last_lsn ~ ', which was disabled before ' ~ consumer.name ~ ' had gone on with ' ~ instance.name
             ~ ': which changes of ' ~ instance.name ~ ' it has had cannot be told',
             dbt_cdc._rebuild_command(consumer.name) ~ ' builds it anew; or take all that '
-            ~ instance.name ~ " has with dbt run-operation reset_consumer --args '{consumer: " ~ consumer.name
-            ~ ", dry_run: false}'"
+            ~ instance.name ~ ' has with ' ~ dbt_cdc._reset_of(consumer, bookmark, ', dry_run: false')
         ) if bookmark.last_lsn and not consumer.starts_over and dbt_cdc._is_building() %}
         {% do return(bookmark) if not bookmark.last_lsn %}
     {% endfor %}
@@ -58,10 +57,18 @@
             313, consumer.name ~ ' has consumed capture instance ' ~ instance.name ~ ' of ' ~ bookmark.source_table
             ~ ' up to ' ~ bookmark.last_lsn ~ ', and it is one of ' ~ instance.table ~ ' now',
             dbt_cdc._rebuild_command(consumer.name) ~ ' builds it anew; or take what the instance has '
-            ~ "(in an incremental model beside the rows of before) with dbt run-operation reset_consumer --args "
-            ~ "'{consumer: " ~ consumer.name ~ ", dry_run: false}'"
+            ~ '(in an incremental model beside the rows of before) with '
+            ~ dbt_cdc._reset_of(consumer, bookmark, ', dry_run: false')
         ) %}
     {% endif %}
+{% endmacro %}
+
+
+{#- The command that starts over with the instance of a bookmark. -#}
+{% macro _reset_of(consumer, bookmark, more='') %}
+    {% do return(dbt_cdc._reset_command(
+        consumer.name, bookmark.get('capture_instance') if consumer.kind == 'incremental'
+        and consumer.bookmarks | length > 1, more)) %}
 {% endmacro %}
 
 

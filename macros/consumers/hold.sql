@@ -21,7 +21,8 @@
             {% do consumer.update(loss=dbt_cdc._error_text(
                 313, 'cleanup removes changes that a consumer has not read: ' ~ needs
                 ~ (', which is held no longer' if is_job),
-                "start it over with dbt run-operation reset_consumer --args '{consumer: " ~ consumer.name ~ "}', or "
+                'start it over with ' ~ dbt_cdc._reset_command(
+                    consumer.name, instance.capture_instance if consumer.is_of_several) ~ ', or '
                 ~ ('raise vars: {cdc_consumer_hold_minutes}' if is_job
                     else 'give a low_water_mark up to ' ~ consumer.needed_lsn ~ ', as this cleanup waits for nobody')
             )) %}
@@ -34,12 +35,13 @@
 {#- Consumers of an instance that have not read rows below its new low end: [{name, last_lsn, needed_lsn,
     instance}]. -#}
 {% macro _waiting_consumers(instances) %}
-    {% set bookmarks = {} %}
+    {% set bookmarks, consumers = {}, [] %}
     {% for row in (dbt_cdc._fetch(
         'select consumer, lower(capture_instance) as instance, last_lsn from '
         ~ dbt_cdc._state_relation('consumer_bookmarks') ~ ' where last_lsn is not null and mode is not null'
     ) if dbt_cdc._has_state('consumer_bookmarks') else []) %}
         {% do bookmarks.setdefault(row.instance, []).append(row) %}
+        {% do consumers.append(row.consumer) %}
     {% endfor %}
     {% set questions, asked = [], [] %}
     {% for instance in instances if load_cached_relation(instance.relation) is not none %}
@@ -47,6 +49,7 @@
             if bookmark.last_lsn < instance.new_low_end and instance.low_end < instance.new_low_end %}
             {% do asked.append({
                 'name': bookmark.consumer, 'last_lsn': bookmark.last_lsn, 'loss': none, 'instance': instance,
+                'is_of_several': consumers.count(bookmark.consumer) > 1,
             }) %}
             {% do questions.append(
                 '(select ' ~ questions | length ~ ' as question, min(`__$start_lsn`) as lsn from '

@@ -22,6 +22,15 @@
 {% endmacro %}
 
 
+{#- One of several instances is named: an incremental model would repeat the others' changes. -#}
+{% macro _reset_command(name, capture_instance=none, more='') %}
+    {% do return(
+        "dbt run-operation reset_consumer --args '{consumer: " ~ name
+        ~ (', capture_instance: ' ~ capture_instance if capture_instance) ~ more ~ "}'"
+    ) %}
+{% endmacro %}
+
+
 {#- The consumer of this model, where new_changes has resolved it; an empty one otherwise. -#}
 {% macro _resolved_consumer() %}
     {% do return(

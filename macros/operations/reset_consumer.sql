@@ -1,19 +1,23 @@
 {#- Run-operation: the consumer starts over with its next run: from the low ends on, or from `initial`
     where its model gives that. A replica or history is then made anew; of an incremental model the rows
-    stay. Of a model that is gone the bookmark goes. A replica or history that could not begin gets one. -#}
-{% macro reset_consumer(consumer, dry_run=true) %}
+    stay, and it starts over with one instance or with those of which it lacks changes, if there are any. Of a model
+    that is gone the bookmark goes. A replica or history that could not begin gets one. -#}
+{% macro reset_consumer(consumer, dry_run=true, capture_instance=none) %}
     {% if execute %}
         {% set dry_run = dbt_cdc._as_boolean('dry_run', dry_run) %}
         {% do dbt_cdc._ensure_state_tables('consumers') %}
-        {% set bookmarks = dbt_cdc._checked_bookmarks(consumer) %}
-        {% set node = dbt_cdc._consumer_node(bookmarks[0].consumer) %}
-        {% do dbt_cdc._report_reset(bookmarks, node, dry_run) %}
+        {% set known = dbt_cdc._checked_bookmarks(consumer) %}
+        {% set node = dbt_cdc._consumer_node(known[0].consumer) %}
+        {% set bookmarks = dbt_cdc._bookmarks_to_reset(known, capture_instance)
+            if node and node.config.materialized == 'incremental' else known %}
+        {% do dbt_cdc._report_reset(bookmarks, node, dry_run, known | reject('in', bookmarks) | list) %}
         {% if not dry_run %}
             {% set is_it = 'consumer = ' ~ dbt_cdc._literal(bookmarks[0].consumer) %}
             {% if node %}
                 {% do dbt_cdc._update_state('consumer_bookmarks', {
                     'last_lsn': 'null', 'last_time': 'null', 'open_lsn': 'null', 'accepts_loss': 'true',
-                }, is_it) %}
+                }, is_it ~ ' and capture_instance in ('
+                    ~ dbt_cdc._literals(bookmarks | map(attribute='capture_instance')) ~ ')') %}
                 {% for new in bookmarks if new.accepts_loss %}
                     {% do dbt_cdc._insert_state('consumer_bookmarks', [new], is_it
                         ~ ' and capture_instance = ' ~ dbt_cdc._literal(new.capture_instance)) %}
@@ -29,7 +33,7 @@
 
 {% macro _checked_bookmarks(consumer) %}
     {% set rows = dbt_cdc._fetch(
-        'select consumer, capture_instance, last_lsn from '
+        'select consumer, capture_instance, last_lsn, mode from '
         ~ dbt_cdc._state_relation('consumer_bookmarks') ~ ' order by consumer, capture_instance'
     ) %}
     {% set found = [] %}
@@ -46,6 +50,27 @@
         ) %}
     {% endif %}
     {% do return(found) %}
+{% endmacro %}
+
+
+{#- Of an incremental model: the given instance, else those whose changes are gone, which others would repeat; where
+    none is, all. -#}
+{% macro _bookmarks_to_reset(bookmarks, capture_instance) %}
+    {% set given, instances = (capture_instance or '') | string | lower | trim, dbt_cdc._consumed_so_far().instances %}
+    {% set named, lost = [], [] %}
+    {% for bookmark in bookmarks %}
+        {% set name = bookmark.capture_instance | lower %}
+        {% do named.append(bookmark) if name == given %}
+        {% do lost.append(bookmark) if bookmark.mode and bookmark.last_lsn
+            and (name not in instances or bookmark.last_lsn < (instances[name].lost_lsn or '')) %}
+    {% endfor %}
+    {% if given and not named %}
+        {% do dbt_cdc.raise_cdc_error(
+            313, 'consumer ' ~ bookmarks[0].consumer ~ " has consumed no capture instance '" ~ capture_instance ~ "'",
+            'give ' ~ bookmarks | map(attribute='capture_instance') | join(' or ') ~ ', or leave capture_instance out'
+        ) %}
+    {% endif %}
+    {% do return(named or lost or bookmarks) %}
 {% endmacro %}
 
 
@@ -74,7 +99,7 @@
 {% endmacro %}
 
 
-{% macro _report_reset(bookmarks, node, dry_run) %}
+{% macro _report_reset(bookmarks, node, dry_run, others) %}
     {% set instances = dbt_cdc._consumed_so_far().instances %}
     {% set lines = [] %}
     {% for bookmark in bookmarks %}
@@ -95,6 +120,7 @@
             ~ 'will lack, unless its new_changes is given initial and initial_lsn'
     %}
     {% do log(
-        name ~ ': ' ~ what ~ ('. Nothing is changed yet: dry_run: false does it' if dry_run), info=true
+        name ~ ': ' ~ what ~ ('; with ' ~ others | map(attribute='capture_instance') | join(', ')
+            ~ ' it goes on' if others) ~ ('. Nothing is changed yet: dry_run: false does it' if dry_run), info=true
     ) %}
 {% endmacro %}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -289,10 +290,54 @@ def test_a_table_that_was_made_anew_without_rows(shop: Shop, way_on: str | None)
 
 def test_a_consumer_whose_model_is_gone(shop: Shop) -> None:
     row = {"consumer": "gone", "capture_instance": "dbo_items", "last_lsn": LOW}
-    answer: dict[str, Answer] = {r"^select consumer, capture_instance, last_lsn from": [row]}
+    answer: dict[str, Answer] = {r"^select consumer, capture_instance, last_lsn, mode from": [row]}
     result = shop.operation("reset_consumer", answer, consumer="gone")
     assert result.success, result.output
     assert "its bookmark would go" in result.output
+
+
+@pytest.mark.parametrize(
+    ("given", "reset"),
+    [
+        ({}, ["dbo_items"]),
+        ({"capture_instance": "DBO_notes"}, ["dbo_notes"]),
+        ({"lost": BEFORE}, ["dbo_items", "dbo_notes"]),
+    ],
+)
+def test_one_of_several_instances_starts_over(
+    shop: Shop, given: dict[str, Any], reset: list[str]
+) -> None:
+    """An incremental model would repeat the rows of the others."""
+    marks = [
+        bookmark("fed", last_lsn=BEFORE, capture_instance=name, source_table=f"dbo.{name[4:]}")
+        for name in ("dbo_items", "dbo_notes")
+    ]
+    arguments = {"consumer": "fed", "dry_run": False, **given}
+    state = consumed(marks, dbo_items=arguments.pop("lost", LOST))
+    two = feed(ITEMS_) + "union all select * from {{ dbt_cdc.new_changes('dbo_notes') }}\n"
+    sent: list[str] = []
+    answer: dict[str, Answer] = {
+        **ANSWERS,
+        r"^select consumer, capture_instance, last_lsn, mode from": marks,
+        r"\) as bookmarks, ": state,
+        r"\bupdate \S*consumer_bookmarks\b": lambda sql: sent.append(sql) or [],
+    }
+    with shop.with_models({"fed.sql": two}) as selection:
+        if "lost" not in given:
+            run = shop.dbt("run", "--select", selection, answer=answer, tables=["fed"],
+                           may_write=MAY_WRITE, may_lack=True)  # fmt: skip
+            said = "reset_consumer --args '{consumer: fed, capture_instance: dbo_items}'"
+            assert said in run.messages["fed"].message
+        result = shop.dbt(
+            "run-operation", "reset_consumer", "--args", json.dumps(arguments), answer=answer,
+            may_write=["consumer_bookmarks"],
+        )  # fmt: skip
+    assert result.success, result.output
+    (update,) = sent
+    assert f"capture_instance in ({', '.join(map(repr, reset))})" in update
+    assert (
+        f"with dbo_{'notes' if 'dbo_items' in reset else 'items'} it goes on" in result.output
+    ) == (len(reset) == 1)
 
 
 OPERATION = "* except (`__$operation`), if(id > 0, `__$operation`, 1) as `__$operation`"

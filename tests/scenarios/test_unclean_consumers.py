@@ -899,6 +899,24 @@ TWO = (
 )
 
 
+@pytest.mark.more
+def test_a_truncate_of_one_of_two_instances(capturing: Capture) -> None:
+    """The way on takes what is left of it, and nothing of the other one again."""
+    writer, project = Writer(), capturing.project
+    project.write("models/feed.sql", TWO)
+    capturing.land([*writer.insert("items", id=1, name="a"), *writer.insert("lines", id=1, n=1)])
+    capturing.run()
+    capturing.land([writer.record("TRUNCATE", "items", tran_id=None)])
+    capturing.land([*writer.insert("items", id=2, name="b"), *writer.insert("lines", id=2, n=2)])
+    said = project.dbt("run").messages["feed"].message
+    assert "reset_consumer --args '{consumer: feed, capture_instance: dbo_items}'" in said
+    given = {"consumer": "feed", "capture_instance": "dbo_items", "dry_run": False}
+    assert "with dbo_lines it goes on" in operation(capturing, "reset_consumer", **given).output
+    capturing.run()
+    rows = capturing.sql("select source, id from {schema}.feed order by source, id")
+    assert [tuple(r) for r in rows] == [("items", 1), ("items", 2), ("lines", 1), ("lines", 2)]
+
+
 @pytest.mark.parametrize("is_anew", [pytest.param(False, marks=pytest.mark.more), True])
 def test_an_instance_that_is_left_out_and_comes_back(capturing: Capture, is_anew: bool) -> None:
     """It goes on from where it was, unless its rows are gone; meanwhile nobody waits for it."""
