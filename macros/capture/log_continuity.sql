@@ -106,7 +106,7 @@ from {{ dbt_cdc._state_relation('scan_transactions') }}
             'cdc_log_gap', what, '',
             'put back what was removed of the log (log_truncation_point says what has to stay); where nothing is '
             ~ 'missing, as the source was quiet, give vars: {cdc_log_gap: pass} for one run; else begin anew: '
-            ~ 'disable_table of the instances, and run again'
+            ~ 'disable_db, and run again'
         ) %}
     {% endif %}
 {% endmacro %}

@@ -58,7 +58,8 @@
 
 
 {#- What a new instance starts with. One that is made because another of its table cannot follow a change
-    takes over at that change, also under the name that the table was given. -#}
+    takes over at that change, also under the name that the table was given. A log that has lost what came before it
+    gives an instance nothing of that. -#}
 {% macro _new_registration(instance, window, log_start, plans) %}
     {% set starts_at_log_start = instance.capture_from == 'log_start'
         or window.previous_lsn == dbt_cdc._zero_lsn() %}
@@ -68,7 +69,7 @@
         {% do taken_over.append(plan.problem.lsn) %}
     {% endfor %}
     {% set start_lsn = log_start if starts_at_log_start
-        else taken_over[0] if taken_over else dbt_cdc.increment_lsn(window.previous_lsn) %}
+        else taken_over[0] if taken_over else [dbt_cdc.increment_lsn(window.previous_lsn), log_start] | max %}
     {% set columns = [] %}
     {% for column in instance.columns %}
         {% set data_type = column.data_type | lower %}

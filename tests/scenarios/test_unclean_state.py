@@ -148,6 +148,24 @@ def test_a_log_that_is_gone(capturing: Capture) -> None:
 
 
 @pytest.mark.more
+def test_to_begin_anew_behind_a_gap_of_the_log(make_project: Callable[..., Project]) -> None:
+    """How far the log was scanned outlives disable_table."""
+    capturing = Capture(make_project, [ITEMS], vars=PLAIN, fresh=True)
+    capturing.writer = Writer()  # type: ignore[attr-defined]
+    land(capturing, 1)
+    capturing.run()
+    for lsn in [row.lsn for row in capturing.sql("select lsn from {schema}.landed")]:
+        capturing.amend(lsn)
+    land(capturing, 3)
+    assert operation(capturing, "disable_table", dry_run=False, **DISABLE).success
+    refused(capturing, "CDC 22859: the log begins at", "else begin anew: disable_db, and run again")
+    schema = {"schema_name": capturing.schema, "dry_run": False}
+    assert operation(capturing, "disable_db", **schema).success
+    capturing.run()
+    assert ids(capturing, "dbo_items_ct") == [3]
+
+
+@pytest.mark.more
 def test_a_log_that_lost_what_was_not_captured(capturing: Capture) -> None:
     """Nothing tells what was between the last captured commit and the first that is left."""
     writer: Writer = capturing.writer  # type: ignore[attr-defined]
