@@ -70,10 +70,10 @@ where number = 1
 {% macro _absent_key_advice(instance) %}
     {% do return(
         'nothing of this scan is published; where the source has renamed it, name it in this record as the records '
-        ~ 'around it do (an UPDATE, sent by run_statement), or capture the table anew: '
-        ~ dbt_cdc._disable_command(dict(instance, capture_instance=instance.name)) ~ ', dbt run, enable_table; where '
-        ~ 'the images leave NULLs out, and nothing was renamed, let them have NULLs, as an update to NULL is lost '
-        ~ 'without, or give vars: {cdc_report_new_columns: false}') %}
+        ~ 'around it do (an UPDATE, sent by run_statement), or '
+        ~ dbt_cdc._capture_anew_advice(dbt_cdc._disable_command(dict(instance, capture_instance=instance.name)))
+        ~ '; where the images leave NULLs out, and nothing was renamed, let them have NULLs, as an update to NULL is '
+        ~ 'lost without, or give vars: {cdc_report_new_columns: false}') %}
 {% endmacro %}
 
 

@@ -61,9 +61,9 @@
         'text': found.records ~ ' records of this window that have the old name (lsn ' ~ found.first_lsn ~ ' to '
             ~ found.last_lsn ~ ')',
         'advice': ('other columns have the names ' ~ ambiguous | join(', ') ~ ' now, so no record would tell that it '
-            ~ 'was corrected: capture' if ambiguous else 'give them the new name, too (' ~ names | join(', ')
+            ~ 'was corrected: ' if ambiguous else 'give them the new name, too (' ~ names | join(', ')
             ~ ('; ' if names) ~ 'an UPDATE of ' ~ window.log ~ ', sent by run_statement), and run again: then the '
-            ~ 'second instance has them; or capture') ~ ' the table anew, without this window: disable_table of both '
-            ~ 'instances, dbt run, and enable_table; its consumers start over'
+            ~ 'second instance has them; or ') ~ dbt_cdc._capture_anew_advice('disable_table of both instances')
+            ~ '; its consumers start over'
     } if found.records else none) %}
 {% endmacro %}

@@ -127,7 +127,7 @@
     {% endif %}
     {% do dbt_cdc._raise_unlogged(
         instance, missing, names, 'make a second instance with the names that the source has now (dbt run-operation '
-        ~ 'enable_table); or take this one out (disable_table), dbt run, and capture the table anew'
+        ~ 'enable_table); or ' ~ dbt_cdc._capture_anew_advice('disable_table of this one')
         ~ ('; where the images leave NULLs out, and nothing was renamed, let them have NULLs, as an update to NULL is '
             ~ 'lost without, or give vars: {cdc_report_new_columns: false}'
             if new.is_known)

@@ -9,9 +9,27 @@
         {% do dbt_cdc._check_log_is_there() %}
         {% do dbt_cdc._tell_of_store(load_cached_relation(relation)) %}
         {% do dbt_cdc._scan(relation, compiled_code) %}
+    {% elif dbt_cdc._is_building() and load_cached_relation(dbt_cdc._validity_intervals()) is not none %}
+        {% do dbt_cdc._close_window_of_nobody(relation) %}
     {% endif %}
     {% do return(dbt_cdc._end_of_model(relation, 'no window to open')) %}
 {% endmaterialization %}
+
+
+{#- A window that nobody is left to capture would be the first one of a table that is enabled later. -#}
+{% macro _close_window_of_nobody(transactions) %}
+    {% set conditions = ["window_to_lsn > '" ~ dbt_cdc._published_state().scanned_lsn ~ "'"] %}
+    {% for table in ['change_tables', 'change_tracking_tables'] if dbt_cdc._has_state(table) %}
+        {% do conditions.append('not exists (select 1 from ' ~ dbt_cdc._state_relation(table) ~ ')') %}
+    {% endfor %}
+    {% set to_lsn = dbt_cdc._fetch(
+        'select max(window_to_lsn) as lsn from ' ~ transactions ~ ' where ' ~ conditions | join(' and '))[0].lsn %}
+    {% if to_lsn %}
+        {% do run_query(dbt_cdc._validity_intervals_sql([], to_lsn)) %}
+        {% do dbt_cdc._log_line('nobody captures the window up to ' ~ to_lsn ~ ' any more, which a run has left open: '
+            ~ 'what is enabled now begins behind it') %}
+    {% endif %}
+{% endmacro %}
 
 
 {% macro _check_log_is_there() %}

@@ -156,6 +156,13 @@
 {% endmacro %}
 
 
+{#- As long as its model is there, an instance is entered anew in the window that stands open. -#}
+{% macro _capture_anew_advice(disable) %}
+    {% do return('capture the table anew, without this window: ' ~ disable ~ ', delete from the project what that '
+        ~ 'names (models, YAML, names in cdc_capture_instances), dbt run, and enable_table') %}
+{% endmacro %}
+
+
 {#- An instance that the metadata tables know, or error 22981. -#}
 {% macro _find_registered(capture_instance) %}
     {% set known = dbt_cdc._registered_if_any() %}

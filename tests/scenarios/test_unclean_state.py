@@ -122,6 +122,28 @@ def test_disable_table_that_dies_and_the_table_again(capturing: Capture) -> None
 
 
 @pytest.mark.more
+def test_the_only_table_is_captured_anew_without_a_window(capturing: Capture) -> None:
+    """Nobody is left to publish the window that stops the run: a run without models closes it."""
+    writer, project = capturing.writer, capturing.project  # type: ignore[attr-defined]
+    capturing.land(writer.insert("items", id="a", name="b"))
+    stopped = writer.last
+    refused(capturing, "CDC 22859: bad log record")
+    assert operation(capturing, "disable_table", dry_run=False, **DISABLE).success
+    files = {name: (project.folder / f"models/{name}").read_text("utf-8")
+             for name in ("instances.yml", "dbo_items_ct.sql")}  # fmt: skip
+    for name in files:
+        (project.folder / f"models/{name}").unlink()
+    assert "nobody captures the window up to" in capturing.run().output
+    assert "nobody captures" not in capturing.run().output
+    for name, text in files.items():
+        project.write(f"models/{name}", text)
+    land(capturing, 3)
+    capturing.run()
+    assert ids(capturing, "dbo_items_ct") == [3]
+    assert capturing.intervals()["dbo_items"][0] > stopped
+
+
+@pytest.mark.more
 def test_state_that_is_lost(capturing: Capture) -> None:
     """Rows that nobody knows of do not stand for those of the first window."""
     land(capturing, 2)
