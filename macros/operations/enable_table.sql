@@ -124,9 +124,17 @@
     {% if others | length >= 2 %}
         {% do dbt_cdc.raise_cdc_error(
             22962, 'table ' ~ table ~ ' has two capture instances already: ' ~ others | join(', '),
-            'disable one first (dbt run-operation disable_table)'
+            dbt_cdc._advice_of_room(others | reject('in', registered) | join(', '))
         ) %}
     {% endif %}
+{% endmacro %}
+
+
+{#- A model without an instance, as disable_table leaves it, is entered by the next run. -#}
+{% macro _advice_of_room(models) %}
+    {% do return((models ~ ' is no instance (any more), and has a model: ' if models
+        else 'disable one first (dbt run-operation disable_table), and ') ~ 'delete its model, its YAML and its name '
+        ~ 'in cdc_capture_instances') %}
 {% endmacro %}
 
 

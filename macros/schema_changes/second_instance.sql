@@ -76,5 +76,6 @@
         'table ' ~ registered.source_schema ~ '.' ~ registered.source_name ~ ' has two capture instances, so first '
         ~ "move those who read '" ~ registered.capture_instance ~ "', which " ~ registered.why ~ ', to the other one '
         ~ '(disable_table with dry_run: true names them), and disable it, with which its change table goes: '
-        ~ dbt_cdc._disable_command(registered) ~ '; then ') %}
+        ~ dbt_cdc._disable_command(registered) ~ '; delete its model, its YAML and its name in '
+        ~ 'cdc_capture_instances; then ') %}
 {% endmacro %}

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from database import Answer, Rows
 from harness import PACKAGE, DbtResult
-from shop import HIGH, LOW, ORDERS, ORDERS_V2, Shop, described, registered, seen
+from shop import HIGH, LOW, NOTES, ORDERS, ORDERS_V2, Shop, described, registered, seen
 
 EXTENDED = {"enable_extended_ddl_handling": 1}
 REFUSALS: list[tuple[str, dict[str, Any]]] = [
@@ -58,6 +58,19 @@ REFUSALS: list[tuple[str, dict[str, Any]]] = [
     ("CDC 22874: capture instance 'other' with enable_extended_ddl_handling asks for what is not "
      "available", {"source_name": "other", "capture_instance": "other", **EXTENDED}),
 ]  # fmt: skip
+
+
+def test_a_model_that_disable_table_has_left_takes_room(shop: Shop) -> None:
+    """Only its files are left to go; disable_table would remove the other one."""
+    known = [registered(each) for each in (ORDERS, NOTES)]
+    answer: dict[str, Answer] = {r"from \S*change_tables as instances": known}
+    third = {"source_schema": "dbo", "source_name": "orders", "capture_instance": "third"}
+    for given, said in (
+        (answer, "dbo_orders_v2 is no instance (any more), and has a model: delete its model, its"),
+        ({}, "disable one first (dbt run-operation disable_table), and delete its model, its YAML"),
+    ):
+        result = shop.operation("enable_table", given, **third)
+        assert not result.success and said in result.output, result.output
 
 
 @pytest.mark.parametrize(("text", "arguments"), REFUSALS, ids=lambda value: str(value)[:9])

@@ -610,7 +610,8 @@ def test_the_advice_makes_room_for_a_third_instance(shop: Shop) -> None:
         "dbo_orders_v2', which goes on", "dbo_orders', which goes on", older, older,
         "dbo_orders', which has ended",
     ]  # fmt: skip
-    assert "source_name: orders, capture_instance: dbo_orders_v2, dry_run: false}'; th" in found[2]
+    assert "source_name: orders, capture_instance: dbo_orders_v2, dry_run: false}'; de" in found[2]
+    assert "; delete its model, its YAML and its name in cdc_capture_instances; then m" in found[2]
     kept = [text.split("at that commit, ")[1].split(" one ends")[0] for text in found]
     assert kept == ["this", "this", "this", "the other", "this"]
     (named,) = shop.values(("_free_name", {"name": "dbo_Notes"}, {"dbo_notes_2": {}}))
