@@ -98,7 +98,10 @@ class Agent:
     def _again(self, seconds: float) -> None:
         if not self.is_stopping:
             at = datetime.now(timezone.utc) + timedelta(seconds=seconds)
-            self.scheduler.add_job(self._poll, run_date=at, id="poll", replace_existing=True)
+            # it may be due before the worker has counted this one down, and would be dropped
+            self.scheduler.add_job(
+                self._poll, run_date=at, id="poll", replace_existing=True, max_instances=2
+            )
 
     def _poll(self) -> None:
         """One round, and when the next one is, whatever becomes of this one."""

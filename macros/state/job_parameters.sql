@@ -108,7 +108,8 @@
 {% endmacro %}
 
 
-{#- A job with what is given. One that does not run on and on has no pauses; pauses mean that it does. -#}
+{#- A job with what is given. One that does not run on and on has no pauses; pauses mean that it does. One that does
+    again has the default ones. -#}
 {% macro _changed_job(job, given) %}
     {% set changed = dict(job) %}
     {% for name, value in given.items() if value is not none %}
@@ -120,6 +121,8 @@
             or given.continuous is none and (given.pollinginterval or 0) > 0
     ) %}
     {% do changed.update(pollinginterval=0) if not changed.continuous %}
+    {% do changed.update(pollinginterval=dbt_cdc._default_jobs().capture.pollinginterval)
+        if changed.continuous and not job.continuous and given.pollinginterval is none %}
     {% do return(changed) %}
 {% endmacro %}
 

@@ -104,6 +104,11 @@ def test_what_a_change_makes_of_a_job(shop: Shop) -> None:
     stopped = {**DEFAULT, "continuous": False, "pollinginterval": 0}
     (job,) = shop.values(("_changed_job", stopped, {**NOTHING, "pollinginterval": 3}))
     assert job == {**DEFAULT, "pollinginterval": 3}
+    again = {**NOTHING, "continuous": 1}
+    jobs = shop.values(
+        *(("_changed_job", job, again) for job in (stopped, {**stopped, "continuous": True}))
+    )
+    assert [job["pollinginterval"] for job in jobs] == [5, 0]
 
 
 AGENT = r"from \S*job_requests where job_type = 'agent'"

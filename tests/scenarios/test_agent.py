@@ -10,6 +10,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -142,6 +143,34 @@ def test_a_project_that_cannot_be_read_for_a_moment(
     with pytest.raises(RuntimeError, match="bad"):
         dbt.read_project()
     assert dbt.manifest is read
+
+
+def test_a_round_without_a_pause_follows_before_the_last_has_ended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The scheduler drops what is due while as many run as may: then nothing would poll again."""
+    monkeypatch.syspath_prepend(str(SCRIPT.parent))
+    module: ModuleType = __import__("agent")
+    dbt = FakeDbt()
+    dbt.jobs["capture"]["pollinginterval"] = 0
+    made = module.Agent(dbt, "x", module.crontab("0 2 * * *"))
+    again = made._again
+
+    def slowly(seconds: float) -> None:
+        again(seconds)
+        time.sleep(0.2)
+
+    made._again = slowly
+    running = threading.Thread(target=made.run)
+    running.start()
+    try:
+        end = time.monotonic() + 20
+        while dbt.commands.count("run") < 4 and time.monotonic() < end:
+            time.sleep(0.05)
+    finally:
+        made.stop()
+        running.join()
+    assert dbt.commands.count("run") >= 4
 
 
 def test_what_runs_when(agent: Any, monkeypatch: pytest.MonkeyPatch) -> None:
