@@ -4,6 +4,7 @@
 {% macro disable_change_tracking(source_schema, source_name, dry_run=false) %}
     {% if execute %}
         {% set dry_run = dbt_cdc._as_boolean('dry_run', dry_run) %}
+        {% do dbt_cdc._check_enabled() %}
         {% do dbt_cdc._ensure_state_tables('tracking') %}
         {% set table = source_schema ~ '.' ~ source_name %}
         {% set tables = dbt_cdc._read_tracking(dbt_cdc._zero_lsn()).tables %}

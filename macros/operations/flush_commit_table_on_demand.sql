@@ -4,6 +4,7 @@
 {% macro flush_commit_table_on_demand(numrows=100000, dry_run=false) %}
     {% if execute %}
         {% set dry_run = dbt_cdc._as_boolean('dry_run', dry_run) %}
+        {% do dbt_cdc._check_enabled() %}
         {% do dbt_cdc._ensure_state_tables('tracking') %}
         {% if numrows is not number or numrows is boolean or numrows < 1 %}
             {% do dbt_cdc.raise_cdc_error(

@@ -3,6 +3,7 @@
 {% macro flush_ct_internal_table_on_demand(table, dry_run=false) %}
     {% if execute %}
         {% set dry_run = dbt_cdc._as_boolean('dry_run', dry_run) %}
+        {% do dbt_cdc._check_enabled() %}
         {% do dbt_cdc._ensure_state_tables('tracking') %}
         {% set name = dbt_cdc._find_tracked_table(table).name %}
         {% set plan = dbt_cdc._planned_cleanup(dbt_cdc._tracking_settings()) %}

@@ -3,7 +3,7 @@
     else the last commit of that window, by which the next scan knows that nothing is missing. -#}
 {% macro log_truncation_point() %}
     {% if execute %}
-        {% do dbt_cdc._ensure_state_tables() %}
+        {% do dbt_cdc._check_enabled() %}
         {% do dbt_cdc._print_rows([{'log_truncation_point': dbt_cdc._log_truncation_point()}]) %}
     {% endif %}
 {% endmacro %}
@@ -22,7 +22,8 @@
         if instance.capture_instance | lower not in published and instance.low_end <= state.scanned_lsn %}
         {% do return(dbt_cdc._zero_lsn()) %}
     {% endfor %}
-    {% do return(dbt_cdc._zero_lsn()) if not published and state.scanned_lsn == dbt_cdc._zero_lsn() %}
+    {% do return(dbt_cdc._zero_lsn()) if not published and state.scanned_lsn == dbt_cdc._zero_lsn()
+        or not dbt_cdc._has_state('scan_transactions') %}
     {% set needed = dbt_cdc._fetch(
         'select min(begin_lsn) as lsn from ' ~ dbt_cdc._state_relation('scan_transactions')
         ~ " where window_to_lsn > '" ~ state.scanned_lsn ~ "' or (window_to_lsn = '"

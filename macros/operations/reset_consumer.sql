@@ -5,13 +5,14 @@
 {% macro reset_consumer(consumer, dry_run=true, capture_instance=none) %}
     {% if execute %}
         {% set dry_run = dbt_cdc._as_boolean('dry_run', dry_run) %}
-        {% do dbt_cdc._ensure_state_tables('consumers') %}
+        {% do dbt_cdc._check_enabled() %}
         {% set known = dbt_cdc._checked_bookmarks(consumer) %}
         {% set node = dbt_cdc._consumer_node(known[0].consumer) %}
         {% set bookmarks = dbt_cdc._bookmarks_to_reset(known, capture_instance)
             if node and node.config.materialized == 'incremental' else known %}
         {% do dbt_cdc._report_reset(bookmarks, node, dry_run, known | reject('in', bookmarks) | list) %}
         {% if not dry_run %}
+            {% do dbt_cdc._ensure_state_tables('consumers') %}
             {% set is_it = 'consumer = ' ~ dbt_cdc._literal(bookmarks[0].consumer) %}
             {% if node %}
                 {% do dbt_cdc._update_state('consumer_bookmarks', {
@@ -35,7 +36,7 @@
     {% set rows = dbt_cdc._fetch(
         'select consumer, capture_instance, last_lsn, mode from '
         ~ dbt_cdc._state_relation('consumer_bookmarks') ~ ' order by consumer, capture_instance'
-    ) %}
+    ) if dbt_cdc._has_state('consumer_bookmarks') else [] %}
     {% set found = [] %}
     {% for row in rows if row.consumer | lower == (consumer or '') | string | lower %}
         {% do found.append(row) %}

@@ -3,7 +3,7 @@
 {% macro set_change_tracking(change_retention=none, auto_cleanup=none, dry_run=false) %}
     {% if execute %}
         {% set dry_run = dbt_cdc._as_boolean('dry_run', dry_run) %}
-        {% do dbt_cdc._ensure_state_tables('tracking') %}
+        {% do dbt_cdc._check_enabled() %}
         {% set settings = dbt_cdc._tracking_settings() %}
         {% do settings.update(
             dbt_cdc._checked_retention(change_retention)) if change_retention is not none %}
@@ -11,6 +11,7 @@
             {% do settings.update(is_auto_cleanup_on=dbt_cdc._as_boolean('auto_cleanup', auto_cleanup)) %}
         {% endif %}
         {% if not dry_run %}
+            {% do dbt_cdc._ensure_state_tables('tracking') %}
             {% do dbt_cdc._enter_database() %}
             {% do dbt_cdc._update_state('change_tracking_databases', {
                 'is_auto_cleanup_on': settings.is_auto_cleanup_on | lower,

@@ -111,6 +111,25 @@ def test_what_a_change_makes_of_a_job(shop: Shop) -> None:
     assert [job["pollinginterval"] for job in jobs] == [5, 0]
 
 
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("reset_consumer", {"consumer": "orders"}),
+        ("log_truncation_point", {}),
+        ("set_change_tracking", {"change_retention": "2 days", "dry_run": True}),
+        ("disable_change_tracking",
+         {"source_schema": "dbo", "source_name": "items", "dry_run": True}),
+        ("flush_commit_table_on_demand", {"dry_run": True}),
+        ("flush_ct_internal_table_on_demand", {"table": "dbo.items", "dry_run": True}),
+    ],
+)  # fmt: skip
+def test_a_schema_that_is_not_enabled(shop: Shop, name: str, arguments: dict[str, Any]) -> None:
+    """An operation that made its state tables would tell the next ones that it is."""
+    result = shop.operation(name, {"^show table extended": []}, **arguments)
+    assert not result.success
+    assert "is not enabled for change data capture: check the target" in result.output
+
+
 AGENT = r"from \S*job_requests where job_type = 'agent'"
 NOTE = {"request": "runs", "time": "2024-05-01 00:00:00", "is_silent": False}
 AGENT_RUNS = {AGENT: [NOTE]}
