@@ -79,7 +79,8 @@ group by mark_topic, mark_partition
 {% endmacro %}
 
 
-{#- Offsets behind all that has landed of a partition that are not in the batch, whatever file they could be in. -#}
+{#- Offsets behind all that has landed of a partition that are not in the batch, whatever file they could be in. What
+    was removed by hand has landed, too. -#}
 {% macro _landing_holes(batch) -%}
 with {{ dbt_cdc._landing_new_rows(batch) }},
 
@@ -99,7 +100,13 @@ from (
         mark_partition,
         mark,
         lag(mark, 1, landed_mark) over (partition by mark_topic, mark_partition order by mark) as last_mark
-    from rows
+    from (
+        select mark_topic, mark_partition, mark from rows
+        {%- if batch.log %}
+        union all
+        select substring(topic, 9), partition, offset from {{ batch.log }} where startswith(topic, 'removed.')
+        {%- endif %}
+    )
     left join marks on mark_topic <=> landed_topic and mark_partition <=> landed_partition
     where mark > coalesce(landed_mark, -1)
 )

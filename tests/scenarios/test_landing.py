@@ -419,6 +419,31 @@ def test_what_is_taken_out_stays_out(landing: Landing) -> None:
 
 
 @pytest.mark.more
+@pytest.mark.parametrize("topic", ["", "topic = concat('removed.', topic), "])
+def test_what_is_erased_leaves_no_hole(landing: Landing, topic: str) -> None:
+    """Nor does it land again where it keeps its topic (docs/erasure.md)."""
+    landing.files(holes="refuse")
+    landing.sink(ORDERS, 0, 0, map(value, range(3)))
+    landing.land()
+    landing.project.sql(
+        f"update {{schema}}.landed set {topic}key = null, value = null, headers = null"
+        " where offset >= 1"
+    )
+    landing.sink(ORDERS, 0, 3, [value(3)])
+    landing.land()
+    landing.sink(ORDERS, 0, 5, [value(5)])
+    assert "1 hole in the offsets: pg.public.orders partition 0, offset 4" in landing.refusal()
+    landing.sink(ORDERS, 0, 4, [value(4)])
+    landing.land()
+    if not topic:
+        landing.sink(ORDERS, 0, 1, map(value, range(1, 4)))
+        assert "landed: leaves out 3 events that landed before" in landing.land()
+    assert [row[2:] for row in landing.rows()] == [
+        (0, value(0)), (1, None), (2, None), (3, value(3)), (4, value(4)), (5, value(5)),
+    ]  # fmt: skip
+
+
+@pytest.mark.more
 @pytest.mark.parametrize("name", [f"{ORDERS}+0+0.json", "a.jsonl"])
 def test_lines_that_have_offsets(landing: Landing, name: str) -> None:
     """Aiven's sinks may name files as others do; read as another layout, they would be values."""
