@@ -64,8 +64,9 @@ def with_listed(project: str, name: str) -> str | None:
 def main() -> int:
     """Prints what was written and what is left to do, or why nothing was written."""
     files, lines = printed_files("enable_table", "Writes the files of a capture instance.")
-    if tried := [line for line in lines if line.startswith("cdc: ") and line.endswith(": dry_run")]:
-        print(tried[0])
+    notes = [line for line in lines if line.startswith("cdc: ")]  # as of types that are guesses
+    if any(note.endswith(": dry_run") for note in notes):
+        print("\n".join(notes))
         return 0
     if len(files) != 2:
         sys.exit("enable_table: leave the argument file out: both files are written")
@@ -75,7 +76,7 @@ def main() -> int:
     project = with_listed(PROJECT.read_text("utf-8"), name) if PROJECT.exists() else None
     if project:
         write({PROJECT: project})
-    wanted = r"CDC \d" if project else r"\s*# dbt_project|CDC \d"
+    wanted = r"CDC \d|cdc: " if project else r"\s*# dbt_project|CDC \d|cdc: "
     print("\n".join(x.strip() for x in lines if re.match(wanted, x)))
     return 0
 

@@ -377,7 +377,8 @@ def test_the_script_writes_both_files_or_none(
 ) -> None:
     monkeypatch.syspath_prepend(str(PACKAGE / "scripts"))
     script: Any = importlib.import_module("enable_table")
-    lines = ["Running", FILES, "\n# dbt_project.yml: vars: {cdc_capture_instances: [n]}"]
+    note = "cdc: dbo.n.a: int, guessed from its values; if it is not, say so by types"
+    lines = ["Running", FILES, "\n# dbt_project.yml: vars: {cdc_capture_instances: [n]}", note]
     answer = SimpleNamespace(success=True)
     monkeypatch.setattr("model_files.Dbt.run", lambda *_, **__: (answer, lines))
     monkeypatch.chdir(tmp_path)
@@ -396,6 +397,7 @@ def test_the_script_writes_both_files_or_none(
     assert "cdc_capture_instances: [a, n]}\n" in project.read_text()
     said = capsys.readouterr().out
     assert "written: dbt_project.yml" in said and "# dbt_project" not in said
+    assert said.endswith(f"\n{note}\n")
     project.unlink()
     (folder / "n_ct.yml").unlink()  # as a command leaves it that died between the two
     assert script.main() == 0
@@ -416,7 +418,7 @@ def test_the_script_writes_both_files_or_none(
     capsys.readouterr()
     lines[1] = "cdc: would write the files of model n_ct; nothing is written: dry_run"
     assert script.main() == 0
-    assert capsys.readouterr().out == f"{lines[1]}\n"
+    assert capsys.readouterr().out == f"{lines[1]}\n{note}\n"
     lines[1] = "{{ dbt_cdc.change_table() }}"
     with pytest.raises(SystemExit, match="leave the argument file out"):
         script.main()
