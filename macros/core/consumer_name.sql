@@ -7,18 +7,27 @@
 {% endmacro %}
 
 
-{#- How dbt selects a consumer: in a package by its folders, too. -#}
-{% macro _selector_of(name) %}
-    {% for node in graph.nodes.values() if node.resource_type == 'model' and node.package_name != project_name
-        and dbt_cdc._consumer_name(node) == name %}
-        {% do return(node.fqn | join('.')) %}
+{% macro _consumer_node(name) %}
+    {% for node in graph.nodes.values()
+        if node.resource_type == 'model' and dbt_cdc._consumer_name(node) == name %}
+        {% do return(node) %}
     {% endfor %}
-    {% do return(name) %}
+    {% do return(none) %}
 {% endmacro %}
 
 
+{#- How dbt selects a consumer: in a package by its folders, too. -#}
+{% macro _selector_of(name) %}
+    {% set node = dbt_cdc._consumer_node(name) %}
+    {% do return(node.fqn | join('.') if node and node.package_name != project_name else name) %}
+{% endmacro %}
+
+
+{#- A model's own full_refresh: false counts more than the command's. -#}
 {% macro _rebuild_command(name) %}
-    {% do return('dbt run --full-refresh --select ' ~ dbt_cdc._selector_of(name)) %}
+    {% do return('dbt run --full-refresh --select ' ~ dbt_cdc._selector_of(name)
+        ~ (' (after full_refresh: false is taken out of its config)'
+            if (dbt_cdc._consumer_node(name) or {}).get('config', {}).get('full_refresh') is false)) %}
 {% endmacro %}
 
 

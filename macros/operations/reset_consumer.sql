@@ -91,15 +91,6 @@
 {% endmacro %}
 
 
-{% macro _consumer_node(name) %}
-    {% for node in graph.nodes.values()
-        if node.resource_type == 'model' and dbt_cdc._consumer_name(node) == name %}
-        {% do return(node) %}
-    {% endfor %}
-    {% do return(none) %}
-{% endmacro %}
-
-
 {% macro _report_reset(bookmarks, node, dry_run, others) %}
     {% set instances = dbt_cdc._consumed_so_far().instances %}
     {% set lines = [] %}

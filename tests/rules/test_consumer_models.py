@@ -264,6 +264,16 @@ def test_changes_that_are_gone(shop: Shop) -> None:
         assert "CDC 313: " in line and text in line, line
 
 
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_model_that_no_full_refresh_replaces(shop: Shop, kept: bool) -> None:
+    model = replica(ITEMS_, config=", full_refresh=false" if kept else "")
+    message = shop.errors(
+        {"late.sql": model}, answer=ANSWERS, tables=["late"], may_write=MAY_WRITE
+    )["late"]
+    after = " (after full_refresh: false is taken out of its config)" if kept else ""
+    assert f": dbt run --full-refresh --select late{after} replaces it" in first_line(message)
+
+
 @pytest.mark.parametrize("way_on", [None, "RESTORE", "--full-refresh"])
 def test_a_table_that_was_made_anew_without_rows(shop: Shop, way_on: str | None) -> None:
     """By an adapter that creates it in one statement and fills it in another, which failed."""
