@@ -59,7 +59,10 @@
         if dbt_cdc._has_state('syscommittab') and dbt_cdc._has_state('change_tracking_tables') else {} %}
     {% set objects = dbt_cdc._functions_of_cdc(instances, tracked) %}
     {% set relations = [dbt_cdc._validity_intervals(), dbt_cdc._tracking_versions()] %}
-    {% do relations.extend((instances + tracked.values() | list) | map(attribute='relation')) %}
+    {% for each in instances + tracked.values() | list %}
+        {% do dbt_cdc._tell_if_gone(each.relation) %}
+        {% do relations.append(each.relation) %}
+    {% endfor %}
     {% for node in dbt_cdc._state_nodes() | sort(attribute='config.materialized', reverse=true) %}
         {% set relation = dbt_cdc._model_relation(node).incorporate(
             type='view' if node.config.materialized == 'state_view' else 'table') %}

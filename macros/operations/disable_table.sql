@@ -82,6 +82,12 @@
         'delete from the project: ' ~ files | join(' and ') ~ ', and the name in cdc_capture_instances' if files
         else 'the project has no model of it any more', info=true
     ) %}
+    {% do dbt_cdc._tell_if_gone(relation) %}
+{% endmacro %}
+
+
+{#- Of a model that is gone nothing tells the schema. -#}
+{% macro _tell_if_gone(relation) %}
     {% do log(
         relation ~ ' is not there: where the model had another schema or name, drop its table by hand', info=true
     ) if load_cached_relation(relation) is none %}

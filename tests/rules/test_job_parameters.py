@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from database import Rows
+from database import Answer, Rows
 from reference.log import int_to_lsn
-from shop import HIGH, LOW, ORDERS, Shop, jobs, published, registered
+from shop import HIGH, LOW, ORDERS, Shop, jobs, low_ends, published, registered
 
 CLEANUP = {"job_type": "cleanup"}
 REFUSALS: list[tuple[str, dict[str, Any], str]] = [
@@ -128,6 +129,19 @@ def test_a_schema_that_is_not_enabled(shop: Shop, name: str, arguments: dict[str
     result = shop.operation(name, {"^show table extended": []}, **arguments)
     assert not result.success
     assert "is not enabled for change data capture: check the target" in result.output
+
+
+def test_a_change_table_that_disable_db_does_not_find(shop: Shop) -> None:
+    """The model that told its schema is gone, and with the state its last trace goes."""
+    answer: dict[str, Answer] = {
+        r"start_lsn as low_end, .* from \S*change_tables ":
+            lambda sql: [*low_ends(sql), {**low_ends(sql)[0], "capture_instance": "far"}],
+        "^show user functions": [],
+    }  # fmt: skip
+    result = shop.operation("disable_db", answer, schema_name=shop.project.schema)
+    assert result.success, result.output
+    told = re.findall(r"(\w+)`? is not there: where the model had another schema", result.output)
+    assert told == ["far_ct", "change_tracking_dbo_items"]
 
 
 AGENT = r"from \S*job_requests where job_type = 'agent'"
