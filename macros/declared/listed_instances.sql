@@ -42,7 +42,8 @@
         {% do dbt_cdc.raise_cdc_error(
             22981, kind ~ " '" ~ name ~ "' of model " ~ model_name
             ~ ' is not listed among those that are published together',
-            'add it in dbt_project.yml: ' ~ dbt_cdc._listing_line(variable, name) ~ dbt_cdc._directly_below_vars()
+            dbt_cdc._advice_of_package(model_name)
+            ~ 'add it in dbt_project.yml: ' ~ dbt_cdc._listing_line(variable, name) ~ dbt_cdc._directly_below_vars()
         ) %}
     {% endfor %}
     {% for name in listed if name not in names %}
@@ -52,6 +53,18 @@
             ~ 'name out'
         ) %}
     {% endfor %}
+{% endmacro %}
+
+
+{#- While dbt parses nothing tells in which package a model is: what is published together the project has itself. -#}
+{% macro _advice_of_package(model_name) %}
+    {% for node in graph.nodes.values() if node.resource_type == 'model' and node.name == model_name
+        and node.package_name != project_name %}
+        {% do return('it is in package ' ~ node.package_name ~ ', and the publication finds models of project '
+            ~ project_name ~ ' alone: copy it and its YAML into the project, disable that of the package (+enabled: '
+            ~ 'false), and ') %}
+    {% endfor %}
+    {% do return('') %}
 {% endmacro %}
 
 

@@ -251,3 +251,17 @@ def test_a_variable_below_a_name(make_project: Callable[..., Project], scope: st
         result = project.dbt("compile")
     assert "CDC 22901: no log to capture from: set vars: {cdc_log_model" in result.output
     assert "directly below vars: (the models of the project and of dbt_cdc" in result.output
+
+
+def test_a_change_table_in_an_installed_package(shop: Shop) -> None:
+    """A name in the list for which the project has no model would stop dbt while it parses."""
+    names = ["dbo_orders_ct", "scan_transactions"]
+    said = [
+        shop.refusal("ask", calls=[
+            ("_check_listed", "cdc_capture_instances", [], {"n": name}, "capture instance")
+        ])
+        for name in names
+    ]  # fmt: skip
+    assert "published together: add it in dbt_project.yml: vars: {cdc_capture_instances" in said[0]
+    assert "it is in package dbt_cdc, and the publication finds models of project" in said[1]
+    assert "(+enabled: false), and add it in dbt_project.yml: vars: {cdc_capture_inst" in said[1]
