@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,7 +13,8 @@ from typing import Any
 
 import pytest
 from capturing import Capture, instance_yaml, plain, plain_values
-from harness import DbtResult, Project
+from harness import PACKAGE, DbtResult, Project
+from pyspark.sql import SparkSession
 from reference.capture import CaptureInstance, capture, transactions
 from reference.consumers import Version, history
 from reference.log import UTC, LogRecord, int_to_lsn
@@ -772,3 +774,20 @@ def test_no_window_goes_on_at_the_commit_of_a_truncate(
     assert f"windows of dbo_items start at {after} or later" in result.output
     assert "no window may begin there" in result.output
     assert "CDC 313: items has consumed up to" in result.messages["items"].message
+
+
+@pytest.mark.more
+def test_the_table_at_noon_as_the_page_says(spark: SparkSession) -> None:
+    """With the rows of `initial` before the first known commit, whose valid_from is NULL."""
+    page = (PACKAGE / "docs" / "history.md").read_text(encoding="utf-8")
+    query = re.findall(r"select \* from customers_history +-- the table at noon\n.*?;", page, re.S)
+    spark.sql(
+        "create or replace temporary view customers_history as"
+        " select id, timestamp(f) as valid_from, timestamp(t) as valid_to"
+        " from values (1, null, null), (2, null, '2026-06-01'), (3, '2026-06-01', null),"
+        " (4, '2026-06-01', '2026-07-01 12:00:00'), (5, '2026-08-01', null) as history (id, f, t)"
+    )
+    try:
+        assert sorted(row.id for row in spark.sql(query[0].rstrip(";")).collect()) == [1, 3]
+    finally:
+        spark.catalog.dropTempView("customers_history")
