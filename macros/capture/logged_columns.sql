@@ -21,27 +21,34 @@
         {% endif %}
         {% do dbt_cdc._spell_as(instance, names) %}
         {% for name in names | sort if instance.capture_from == 'log_start' %}
-            {% do dbt_cdc._check_spelling_of_column(instance, name, none, log) %}
+            {% do dbt_cdc._check_spelling_of_column(instance, name, log) %}
         {% endfor %}
     {% endfor %}
 {% endmacro %}
 
 
-{#- Stops where the name is that of a captured column in another letter case: its values would be NULL. -#}
-{% macro _check_spelling_of_column(instance, name, lsn, log=none) %}
+{#- Stops where records have a captured column in another letter case alone: its values would be NULL. A table may have
+    both names, and another instance of it, also one that has ended, may capture the other one. -#}
+{% macro _check_spelling_of_column(instance, name, records) %}
     {% set column = instance.columns[(dbt_cdc._find_ordinal(instance.columns, name) or 0) - 1].name %}
     {% if column | lower == name | lower and column != name %}
-        {% set lsn = lsn or dbt_cdc._fetch(
-            'select min(lsn) as lsn from ' ~ log ~ ' where '
+        {% set others = [] %}
+        {% for row in dbt_cdc._registered_if_any().values()
+            if row.source_schema == instance.source_schema and row.source_name == instance.source_name %}
+            {% do others.extend(row.columns | map(attribute='column_name')) %}
+        {% endfor %}
+        {% set keys = 'array_contains(' ~ dbt_cdc._image_keys() ~ ', ' %}
+        {% set lsn = dbt_cdc._fetch(
+            'select min(lsn) as lsn from ' ~ records ~ ' where '
             ~ dbt_cdc._is_of_table(instance.source_schema, instance.source_name)
-            ~ " and operation in ('INSERT', 'UPDATE', 'DELETE') and array_contains(" ~ dbt_cdc._image_keys() ~ ', '
-            ~ dbt_cdc._literal(name) ~ ')')[0].lsn %}
+            ~ " and operation in ('INSERT', 'UPDATE', 'DELETE') and " ~ keys ~ dbt_cdc._literal(name) ~ ') and not '
+            ~ keys ~ dbt_cdc._literal(column) ~ ')')[0].lsn if name not in others %}
         {% do dbt_cdc.raise_cdc_error(
             22859, 'bad log record of table ' ~ instance.table ~ ', column ' ~ name ~ ', lsn ' ~ lsn
             ~ ": other images spell it '" ~ column ~ "', as " ~ instance.name ~ ' captures it',
             'a column has one spelling in all images; ' ~ dbt_cdc._bad_record_advice()
             ~ '. Where the source has renamed it, a second instance has the new name (dbt run-operation enable_table)'
-        ) %}
+        ) if lsn %}
     {% endif %}
 {% endmacro %}
 

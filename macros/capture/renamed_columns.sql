@@ -1,21 +1,18 @@
-{#- Columns that the source has renamed, without a DDL record of it. -#}
+{#- Columns that the source has renamed, in a log without DDL. -#}
 
 {#- Stops where images have a column that an instance does not capture and the image before lacked, and from there on
     lack one that it captures and the image before had: the source has renamed it. Where there are none before a column
-    that is seen for the first time, the instance was made when it had nothing to compare its names with. What DDL
-    records tell, the plan follows. -#}
+    that is seen for the first time, the instance was made when it had nothing to compare its names with. -#}
 {% macro _check_names_of_window(window) %}
     {% if dbt_cdc._switch_of_var('cdc_report_new_columns', true) and dbt_cdc._capture_instances()
         and window.touched_tables %}
         {% set first_ones = {} %}
-        {% for new in dbt_cdc._new_columns(window) | sort(attribute='first_lsn')
-            if new.column_name and not new.is_told %}
+        {% for new in dbt_cdc._new_columns(window) | sort(attribute='first_lsn') if new.column_name %}
             {% do first_ones.setdefault(new.source_schema ~ '.' ~ new.source_name, {}).setdefault(
                 (new.first_lsn, new.is_known), dict(new, names=[])).names.append(new.column_name) %}
         {% endfor %}
         {% for instance in dbt_cdc._capture_instances().values()
-            if instance.table in first_ones and instance.get('registered') and not instance.registered.end_lsn
-            and not dbt_cdc._invocation_cache().get('plans', {}).get(instance.name | lower, {}).get('problem') %}
+            if instance.table in first_ones and instance.get('registered') and not instance.registered.end_lsn %}
             {% set first_of_table = first_ones[instance.table].values() | list %}
             {#- what is missing since one of them is missing since all later ones, if these have images that tell -#}
             {% set since_last = {} if first_of_table | length == 1
@@ -37,7 +34,9 @@
     {% set cache, older = dbt_cdc._invocation_cache(), dbt_cdc._older_instances(window) %}
     {% for new in dbt_cdc._new_columns(window) if new.column_name and (new.source_schema, new.source_name) in older %}
         {% set instance = older[(new.source_schema, new.source_name)] %}
-        {% do dbt_cdc._check_spelling_of_column(instance, new.column_name, new.first_lsn)
+        {% do dbt_cdc._check_spelling_of_column(
+            instance, new.column_name, '(select * from ' ~ window.log ~ " where lsn between '" ~ new.first_lsn
+            ~ "' and '" ~ window.to_lsn ~ "')")
             if instance.table not in cache.get('undecided', [])
             and not cache.get('plans', {}).get(instance.name | lower, {}).get('problem') %}
     {% endfor %}
@@ -72,10 +71,7 @@
 {% macro _check_names_since(instance, window, new) %}
     {% set lsn = new.first_lsn %}
     {% set since = dbt_cdc._logged_since(instance, window, lsn) %}
-    {% set names, missing = since.names, [] %}
-    {% for name in since.missing if new.listed is none or name | lower in new.listed %}
-        {% do missing.append(name) %}
-    {% endfor %}
+    {% set names, missing = since.names, since.missing %}
     {% set before = dbt_cdc._names_before(instance, window, new) if missing %}
     {% set missing = missing | select('in', before) | list if before else [] if new.is_known else missing %}
     {#- a known one may have been there all the while, beside a column that was dropped -#}

@@ -7,7 +7,7 @@
         and window.touched_tables %}
         {% set tables, columns = [], {} %}
         {% set new = dbt_cdc._new_columns(window) | rejectattr('is_known') | list %}
-        {% for row in new if not row.is_told %}
+        {% for row in new %}
             {% set table = row.source_schema ~ '.' ~ row.source_name %}
             {% if row.column_name and row.column_name not in dbt_cdc._names_of_table(row) %}
                 {% do columns.setdefault(table, []).append("'" ~ row.column_name ~ "' since LSN " ~ row.first_lsn) %}
@@ -42,41 +42,11 @@
     {% set asked = dbt_cdc._invocation_cache().setdefault('new_columns', {}) %}
     {% set tables = tojson(window.touched_tables) %}
     {% if tables not in asked %}
-        {% do asked.update({tables: dbt_cdc._with_lists(dbt_cdc._with_first_lsns(
-            dbt_cdc._fetch(dbt_cdc._new_columns_sql(window)), window), window)}) %}
+        {% do asked.update({tables: dbt_cdc._with_first_lsns(
+            dbt_cdc._fetch(dbt_cdc._new_columns_sql(window)), window)}) %}
     {% endif %}
     {% do return(asked[tables]) %}
 {% endmacro %}
-
-
-{#- The same with what DDL lists of the table: `is_told` of a column that a list has which held then or came later; and
-    `listed`, the names of the last one, in lower case. -#}
-{% macro _with_lists(new, window) %}
-    {% set rows, lists, told = [], {}, dbt_cdc._told_tables(window) if new else [] %}
-    {% for row in new %}
-        {% set table, names = (row.source_schema, row.source_name), [] %}
-        {% if row.column_name and table in told %}
-            {% do lists.update({table: dbt_cdc._fetch(dbt_cdc._lists_sql(table, window))}) if table not in lists %}
-            {% for list in lists[table] %}
-                {% do names.extend(fromjson(list.names))
-                    if loop.last or lists[table][loop.index].lsn > row.first_lsn %}
-            {% endfor %}
-        {% endif %}
-        {% do rows.append(dict(
-            row, is_told=row.column_name | lower in names,
-            listed=fromjson(lists[table][-1].names) if lists.get(table) else none)) %}
-    {% endfor %}
-    {% do return(rows) %}
-{% endmacro %}
-
-
-{% macro _lists_sql(table, window) -%}
-    select lsn, coalesce(lower(to_json(from_json(after_image, 'array<struct<name: string>>').name)), '[]') as names
-    from {{ window.log }}
-    where {{ dbt_cdc._is_of_table(*table) }}
-        and operation = 'DDL' and after_image like '[%' and lsn <= '{{ window.to_lsn }}'
-    order by lsn
-{%- endmacro %}
 
 
 {#- What is not known yet, a table by itself as a column without a name; and what is, where images have it and lack a
@@ -173,10 +143,10 @@
 {%- endmacro %}
 
 
-{#- The instance of a table, by (schema, name). Of two the older one counts: the other may be there for what it lacks;
-    one that has ended does not. -#}
+{#- The instance of a table, by (schema, name), without tables of which a DDL record tells the columns. Of two the older
+    one counts: the other may be there for what it lacks; one that has ended does not. -#}
 {% macro _older_instances(window) %}
-    {% set captured, going_on = {}, {} %}
+    {% set captured, told, going_on = {}, [], {} %}
     {% for instance in dbt_cdc._instances_of(window.touched_tables)
         if not (instance.get('registered') or {}).get('end_lsn') %}
         {% set key = (instance.name | lower not in window.published,
@@ -185,22 +155,19 @@
     {% endfor %}
     {% for instances in going_on.values() %}
         {% set older = (instances | sort)[0][2] %}
-        {% do captured.update({(older.source_schema, older.source_name): older}) %}
+        {% set table = (older.source_schema, older.source_name) %}
+        {% do captured.update({table: older}) %}
+        {% for _, _, instance in instances %}
+            {% set planned = dbt_cdc._invocation_cache().get('plans', {}).get(instance.name | lower, {}) %}
+            {% do told.append(table)
+                if ((instance.registered or {}).get('columns', []) + planned.get('columns', {}).values() | list)
+                | selectattr('source_type') | list %}
+        {% endfor %}
+    {% endfor %}
+    {% for table in told %}
+        {% do captured.pop(table, none) %}
     {% endfor %}
     {% do return(captured) %}
-{% endmacro %}
-
-
-{#- The (schema, name) of tables of which DDL records tell the columns. -#}
-{% macro _told_tables(window) %}
-    {% set told = [] %}
-    {% for instance in dbt_cdc._instances_of(window.touched_tables) %}
-        {% set planned = dbt_cdc._invocation_cache().get('plans', {}).get(instance.name | lower, {}) %}
-        {% do told.append((instance.source_schema, instance.source_name))
-            if ((instance.registered or {}).get('columns', []) + planned.get('columns', {}).values() | list)
-            | selectattr('source_type') | list %}
-    {% endfor %}
-    {% do return(told) %}
 {% endmacro %}
 
 

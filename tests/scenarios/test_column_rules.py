@@ -287,32 +287,6 @@ def test_a_column_that_is_renamed(make_project: Callable[..., Project]) -> None:
 
 
 @pytest.mark.more
-def test_what_ddl_records_do_not_tell(make_project: Callable[..., Project]) -> None:
-    """Of a table with DDL records, columns that are added or renamed without one are found, too; a
-    column that a list has is nobody's news, and one that it has no more is not missing."""
-    one = CaptureInstance(
-        "dbo", "docs", "dbo_docs", (("id", "int"), ("qty", "int"), ("gone", "int")), ("id",)
-    )
-    target = Capture(make_project, [one], vars={"cdc_report_new_columns": True})
-
-    def run(number: int, row: dict, names: tuple[str, ...] = ()) -> str:
-        image = json.dumps([{"name": name, "type": "int"} for name in names])
-        ddl = LogRecord(int_to_lsn(10 * number - 1), None, "DDL", None, "dbo", "docs", None, image)
-        target.land([*([ddl] if names else []), *change(number, None, row)])
-        return target.project.dbt("run").output
-
-    first = run(1, {"id": 1, "qty": 1, "gone": 1, "note": 1}, ("id", "qty", "gone", "note"))
-    second = run(2, {"id": 2, "qty": 1, "note": 1, "listed": 1}, ("id", "qty", "note", "listed"))
-    assert "no instance captures" not in first + second
-    added = run(3, {"id": 3, "qty": 1, "note": 1, "listed": 1, "added": 1})
-    assert f"no instance captures: 'added' since LSN {int_to_lsn(30)};" in added
-    assert (
-        "CDC 22930: capture instance 'dbo_docs' captures columns that no image of table dbo.docs"
-        " has: qty; the images have added, id, listed, note, quantity:"
-    ) in run(4, {"id": 4, "quantity": 1, "note": 1, "listed": 1, "added": 1})
-
-
-@pytest.mark.more
 def test_a_column_in_two_letter_cases(make_project: Callable[..., Project]) -> None:
     one = CaptureInstance("dbo", "docs", "dbo_docs", (("id", "int"), ("qty", "int")), ("id",))
     target = Capture(make_project, [one], vars={"cdc_report_new_columns": True})
