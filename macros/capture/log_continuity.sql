@@ -89,7 +89,7 @@ from {{ dbt_cdc._state_relation('scan_transactions') }}
             22906, 'table ' ~ transactions ~ ' is lost or empty, and the log is captured up to ' ~ scanned_lsn
             ~ ': transactions that were open there would lose their beginnings',
             'restore it (restore table ' ~ transactions ~ ' to version as of ...), or begin anew: disable_db, and run '
-            ~ 'again'
+            ~ 'again; replicas and histories then need initial where the log lacks older rows'
         ) %}
     {% endif %}
 {% endmacro %}
@@ -106,7 +106,8 @@ from {{ dbt_cdc._state_relation('scan_transactions') }}
             'cdc_log_gap', what, '',
             'put back what was removed of the log (log_truncation_point says what has to stay); where nothing is '
             ~ 'missing, as the source was quiet, give vars: {cdc_log_gap: pass} for one run; else begin anew: '
-            ~ 'disable_db, and run again'
+            ~ 'disable_table of the instances, and run once with this variable; replicas and histories then need what '
+            ~ 'is missing (CDC 313)'
         ) %}
     {% endif %}
 {% endmacro %}

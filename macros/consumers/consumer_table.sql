@@ -90,7 +90,7 @@
         {% do dbt_cdc.raise_cdc_error(
             22930, 'model ' ~ model.name ~ ' has the columns ' ~ names | join(', ') ~ ', its table '
             ~ present.keys() | join(', '),
-            'take the edit back, or dbt run --full-refresh --select ' ~ model.name ~ ' builds it anew; '
+            'take the edit back, or ' ~ dbt_cdc._rebuild_command(dbt_cdc._consumer_name(model)) ~ ' builds it anew; '
             ~ "new columns are added with on_schema_change='append_new_columns'"
         ) %}
     {% endif %}
@@ -114,7 +114,7 @@
     {% do dbt_cdc.raise_cdc_error(
         22930, 'model ' ~ model.name ~ ' has ' ~ name ~ ' as ' ~ wanted ~ ', its table as ' ~ now
         ~ ', as which its values would be cut', 'take the edit back, or cast it to ' ~ now
-        ~ '; or dbt run --full-refresh --select ' ~ model.name ~ ' builds the table anew'
+        ~ '; or ' ~ dbt_cdc._rebuild_command(dbt_cdc._consumer_name(model)) ~ ' builds the table anew'
     ) %}
 {% endmacro %}
 

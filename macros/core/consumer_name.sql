@@ -33,10 +33,9 @@
 
 {#- One of several instances is named: an incremental model would repeat the others' changes. -#}
 {% macro _reset_command(name, capture_instance=none, more='') %}
-    {% do return(
-        "dbt run-operation reset_consumer --args '{consumer: " ~ name
-        ~ (', capture_instance: ' ~ capture_instance if capture_instance) ~ more ~ "}'"
-    ) %}
+    {% set arguments = '{consumer: ' ~ name
+        ~ (', capture_instance: ' ~ dbt_cdc._yaml_text(capture_instance) if capture_instance) ~ more ~ '}' %}
+    {% do return("dbt run-operation reset_consumer --args '" ~ arguments.replace("'", "'\\''") ~ "'") %}
 {% endmacro %}
 
 

@@ -29,9 +29,11 @@
         or modules.re.match('date|timestamp', text) and column.shape == 'bigint'
         or text == 'binary(hex)' and column.shape %}
     {% set data_type = modules.re.sub('^(timestamp|binary)\\(.*', '\\1', text) %}
+    {#- a number of the unit that it keeps -#}
+    {% set is_time = modules.re.fullmatch('time(\\(\\d\\))?', text) and column.shape in ['bigint', 'int'] %}
     {% do return({
-        'data_type': 'decimal(38,18)' if data_type == 'decimal' else data_type,
-        'encoding': text if is_encoded else none, 'note': none,
+        'data_type': column.data_type if is_time else 'decimal(38,18)' if data_type == 'decimal' else data_type,
+        'encoding': text if is_encoded or is_time else none, 'note': none,
     }) %}
 {% endmacro %}
 

@@ -84,11 +84,11 @@ def test_an_edit_before_the_first_publication(shop: Shop, known: dict[str, Any])
 
 
 def test_a_log_that_begins_behind_what_was_captured(shop: Shop) -> None:
-    """How far the log was scanned outlives disable_table: only disable_db forgets it. An instance
-    that is new where the run passes over the gap says that it lacks what was in it."""
+    """How far the log was scanned outlives disable_table. An instance that is new where the run
+    passes over the gap says that it lacks what was in it."""
     line = scan(shop, {r"\) as log_end\b": work(reaches_back=False, first_lsn=int_to_lsn(0x150))})
     assert "CDC 22859: the log begins at 0x00000000000000000150 and was captured up to" in line
-    assert "else begin anew: disable_db, and run again" in line
+    assert "else begin anew: disable_table of the instances, and run once with this variable" in line
     instance, window = {"capture_from": "now", "columns": []}, {"previous_lsn": HIGH}
     found = shop.values(
         *(("_new_registration", instance, window, int_to_lsn(start), {}) for start in (0x50, 0x150))
