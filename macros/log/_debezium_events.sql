@@ -93,8 +93,7 @@ envelopes as (
             md5(concat_ws(' ', topic, value))
         ) end as snapshot_row,
         {%- if batch.has_later_rows %}
-        case when op = 'r' then if(startswith(key, '{"schema"'), get_json_object(key, '$.payload'), key) end
-            as snapshot_key,
+        case when op = 'r' then {{ dbt_cdc._debezium_key_text() }} end as snapshot_key,
         {%- endif %}
         xxhash64(
             {{ "source.file, source.pos, if(op in ('c', 'u', 'd', 'r'), source.`row`, null), ddl, tableChanges"

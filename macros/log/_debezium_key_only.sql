@@ -9,7 +9,7 @@
             {% do names.update({row.source_table: fromjson(row.names) if row.names else none}) %}
             {% do first.update({row.source_table: row.first_position | int}) %}
             {% do same.append(row.source_table) if row.is_same %}
-            {% do topics.append(row.topic) if row.topic not in topics %}
+            {% do topics.append(row.topic or '') if (row.topic or '') not in topics %}
         {% elif row.source_table in before_images and row.lacks_keys %}
             {% do lacking.append(row) %}
         {% endif %}
@@ -196,13 +196,11 @@ coalesce(
         select
             position,
             topic,
-            nullif(key, 'null') as key,
+            if({{ dbt_cdc._debezium_key_names() }} is null, null, key) as key,
             concat(coalesce(event.source.schema, event.source.db), '.', event.source.table) as source_table,
             map_filter(
                 from_json(event.{{ image }}, 'map<string, string>'),
-                (name, value) -> not array_contains(coalesce(json_object_keys(
-                    if(get_json_object(key, '$.schema.type') = 'struct', get_json_object(key, '$.payload'), key)
-                ), array()), name)
+                (name, value) -> not array_contains(coalesce({{ dbt_cdc._debezium_key_names() }}, array()), name)
             ) as others
         from (
             select
@@ -210,14 +208,18 @@ coalesce(
                 topic,
                 key,
                 from_json(
-                    if(startswith(value, '{"schema"'), get_json_object(value, '$.payload'), value),
+                    coalesce(get_json_object(value, '$.payload'), value),
                     '{{ envelope }}'
                 ) as event
             from {{ events }}
             -- few events have the letter, and the pattern costs more
             where ({% for operation in operations %}{{ ' or ' if not loop.first }}contains(value, '"{{ operation }}"')
                 {%- endfor %}) and value rlike '"op"\\s*:\\s*"[{{ operations | join }}]"'
-                {%- if topics %} and topic in ({{ dbt_cdc._literals(topics) }}){% endif %}
+                {%- if topics %} and (
+                    coalesce(topic, '') in ({{ dbt_cdc._literals(topics) }})
+                    -- one that was made anew
+                    or exists(array({{ dbt_cdc._literals(topics) }}), name -> endswith(topic, '.' || name))
+                ){% endif %}
                 {%- if keys %} and (
                     key in (select key from {{ keys }}){{ " or coalesce(key, 'null') = 'null'" if without_keys }}
                 ){% endif %}
@@ -227,4 +229,16 @@ coalesce(
         where event.op in ({{ dbt_cdc._literals(operations) }}) and event.{{ image }} is not null
     )
 )
+{%- endmacro %}
+
+
+{#- The names of the members of a key, with or without a schema; NULL of one that is no object. -#}
+{% macro _debezium_key_names() -%}
+json_object_keys({{ dbt_cdc._debezium_key_text() }})
+{%- endmacro %}
+
+
+{#- A key without its schema, which may change with the table. -#}
+{% macro _debezium_key_text() -%}
+if(get_json_object(key, '$.schema.type') = 'struct', get_json_object(key, '$.payload'), key)
 {%- endmacro %}

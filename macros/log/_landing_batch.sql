@@ -7,7 +7,8 @@
     {% do dbt_cdc._check_reads_all() if is_looking %}
     {% set batch = dbt_cdc._landing_first_batch(name, holes, late, is_looking) %}
     {% do dbt_cdc._landing_check_model(name) if execute %}
-    {% set existing = load_cached_relation(this) if is_looking %}
+    {% set is_anew = execute and not is_incremental() and not dbt_cdc._is_unit_test() %}
+    {% set existing = load_cached_relation(this) if is_looking or is_anew %}
     {% set columns = adapter.get_columns_in_relation(existing) | map(attribute='name') | map('lower') | list
         if existing else [] %}
     {% if is_looking and is_incremental() %}
@@ -15,10 +16,20 @@
         {% do batch.update(log=this) %}
     {% endif %}
     {% if 'position' in columns %}
-        {% do batch.update(last_position=dbt_cdc._fetch(
+        {% do batch.update(is_anew=is_anew, last_position=dbt_cdc._fetch(
             'select coalesce(max(try_cast(position as bigint)), 0) as position from ' ~ this)[0].position | int) %}
     {% endif %}
     {% do return(batch) %}
+{% endmacro %}
+
+
+{#- An empty table does not tell its last position, behind which the next events have to land. -#}
+{% macro _landing_check_stays(batch) %}
+    {% do dbt_cdc.raise_cdc_error(
+        22859, 'model ' ~ model.name ~ ' would be written anew without an event, and its last position, '
+        ~ batch.last_position ~ ', forgotten: what lands next would have lower ones, and never be read',
+        'leave --full-refresh and --empty out, or run it when there is something to land'
+    ) if batch.get('is_anew') and batch.last_position and flags.WHICH in ['run', 'build', 'retry'] %}
 {% endmacro %}
 
 

@@ -15,6 +15,7 @@
 {{ dbt_cdc._landing_events(batch) }}
 {{- dbt_cdc._appended_once('position > ' ~ batch.last_position) if batch.log }}
     {%- else -%}
+        {%- do dbt_cdc._landing_check_stays(batch) -%}
 -- nothing is new
 {{ dbt_cdc._no_rows(dbt_cdc._landing_columns()) }}
     {%- endif %}

@@ -85,6 +85,7 @@ from counted
 where (mark is null or not previous_offset <=> offset)
 {{- dbt_cdc._appended_once('position > ' ~ batch.last_position, 'and') if batch.log }}
     {%- else -%}
+        {%- do dbt_cdc._landing_check_stays(batch) -%}
 -- nothing is new
 {{ dbt_cdc._no_rows(dbt_cdc._landing_columns()) }}
     {%- endif %}
