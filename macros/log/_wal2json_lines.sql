@@ -131,6 +131,11 @@ case
             dbt_cdc._literal('a line in ' ~ events), "'it has no position'",
             'look at select * from ' ~ events ~ ' where position is null' ~ mend
         ) | indent(4) }}
+    when not is_valid_utf8(value)
+        then {{ dbt_cdc._raise_bad_record(
+            place, "'it is not UTF-8'",
+            'wal2json writes in the encoding of the database: convert the lines (iconv) before they land' ~ mend
+        ) | indent(4) }}
     when not coalesce(startswith(text, '{"action":"'), false)
         then {{ dbt_cdc._raise_bad_record(
             place, "'it is no line of wal2json, format version 2'",
