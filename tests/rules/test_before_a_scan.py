@@ -88,7 +88,7 @@ def test_a_log_that_begins_behind_what_was_captured(shop: Shop) -> None:
     passes over the gap says that it lacks what was in it."""
     line = scan(shop, {r"\) as log_end\b": work(reaches_back=False, first_lsn=int_to_lsn(0x150))})
     assert "CDC 22859: the log begins at 0x00000000000000000150 and was captured up to" in line
-    assert "else begin anew: disable_table of the instances, and run once with this variable" in line
+    assert "else begin anew: disable_table of the instances, and run once with this" in line
     instance, window = {"capture_from": "now", "columns": []}, {"previous_lsn": HIGH}
     found = shop.values(
         *(("_new_registration", instance, window, int_to_lsn(start), {}) for start in (0x50, 0x150))

@@ -18,6 +18,7 @@ from harness import DbtResult, Project
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+from pyspark.sql.functions import expr
 from reference.apply import State, apply_all
 from reference.capture import CaptureInstance, ChangeRow, capture
 from reference.debezium import read_log
@@ -260,7 +261,10 @@ class Slot:
         self.query = self.query or self.compiled("log_view")
         places = positions or list(range(1, len(lines) + 1))
         rows = [(place, text(line)) for place, line in zip(places, lines, strict=True)]
-        self.spark.createDataFrame(rows, LANDED).createOrReplaceTempView("landed_lines")
+        frame = self.spark.createDataFrame(rows, LANDED)
+        # a letter of LATIN1
+        latin = "cast(unhex(replace(hex(value), hex('\ue000'), 'FC')) as string)"
+        frame.withColumn("value", expr(latin)).createOrReplaceTempView("landed_lines")
         query = self.query.replace(f"{self.project.schema}.landed", "landed_lines")
         return spoken(self.spark.sql(query).collect())
 
@@ -397,6 +401,10 @@ REFUSED: dict[str, tuple[list[Any], str]] = {
     "schemas": (without("schema", GOOD), "these options add: include-schemas"),
     "transaction": (GOOD[1:3], "transaction 7: its lines, from position 1 on, have no B before"),
     "not null": ([GOOD[0], TELLS_MORE], "leave out include-not-null"),
+    "latin": (
+        transaction(7, 100000, insert(1), update(row(1, "a"), row(1, "\ue000"))),
+        "not UTF-8",
+    ),
     "version": (['{"xid":7,"change":[]}'], "no line of wal2json, format version 2"),
     "json": ([GOOD[0], text(GOOD[1])[:-3]], "line at position 2: it is not readable JSON"),
     "two": ([text(GOOD[0]) + text(GOOD[1])], "line at position 1: it is not readable JSON"),
