@@ -91,7 +91,8 @@ coalesce({{ held }} <> {{ number }} and {{ number }} not in (
         || {{ dbt_cdc._literal('[1-9]\\d{14}(?:[1-9]|\\d+[1-9]0*))([.]0*)?' ~ end) }}, 1
     ) as decimal(38,0)) not in (
         coalesce(try_cast({{ value }} as decimal(38,0)), 0),
-        coalesce(try_cast({{ value }} as bigint) % 9223372036854775807, 0)))
+        coalesce(nullif(try_cast({{ value }} as bigint), 9223372036854775807), 0)
+    ))
 {%- endmacro %}
 
 

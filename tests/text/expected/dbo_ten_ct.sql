@@ -97,7 +97,8 @@ typed as (
                 || '[1-9]\\d{14}(?:[1-9]|\\d+[1-9]0*))([.]0*)?(?=[,}\\s])', 1
             ) as decimal(38,0)) not in (
                 coalesce(try_cast(value.`column_7` as decimal(38,0)), 0),
-                coalesce(try_cast(value.`column_7` as bigint) % 9223372036854775807, 0)))
+                coalesce(nullif(try_cast(value.`column_7` as bigint), 9223372036854775807), 0)
+            ))
         or size(missing) > 0 or not image.`column_1` <=> value.`column_1`
         or array_contains(halves, 'column_2') or char_length(value.`column_2`) > 40
         or array_contains(halves, 'column_3') or not image.`column_4` <=> value.`column_4`
