@@ -68,8 +68,7 @@
         and dbt_cdc._goes_on_with(instance, dbt_cdc._capture_instances()[name], plan.problem) %}
         {% do taken_over.append(plan.problem.lsn) %}
     {% endfor %}
-    {% set cut_lsn = dbt_cdc._last_commit_cut(log_start, window) if starts_at_log_start %}
-    {% set start_lsn = dbt_cdc.increment_lsn(cut_lsn) if cut_lsn else log_start if starts_at_log_start
+    {% set start_lsn = log_start if starts_at_log_start
         else taken_over[0] if taken_over else [dbt_cdc.increment_lsn(window.previous_lsn), log_start] | max %}
     {% set columns = [] %}
     {% for column in instance.columns %}
@@ -82,25 +81,9 @@
     {% endfor %}
     {% do return({
         'columns': columns, 'start_lsn': start_lsn, 'end_lsn': none, 'has_drop_pending': false,
-        'lost_lsn': cut_lsn or dbt_cdc._last_commit_before(log_start, window) if starts_at_log_start
+        'lost_lsn': dbt_cdc._last_commit_before(log_start, window) if starts_at_log_start
             else dbt_cdc.decrement_lsn(start_lsn),
     }) %}
-{% endmacro %}
-
-
-{#- The last commit of which a part was removed of the log, as log_truncation_point allows; none where none was. -#}
-{% macro _last_commit_cut(log_start, window) %}
-    {% set known = [] %}
-    {% for table, begin, commit in [('lsn_time_mapping', 'tran_begin_lsn', 'start_lsn'),
-        ('scan_transactions', 'begin_lsn', 'commit_lsn')]
-        if window.previous_lsn != dbt_cdc._zero_lsn() and dbt_cdc._has_state(table) %}
-        {% do known.append('select ' ~ begin ~ ' as begin_lsn, ' ~ commit ~ ' as commit_lsn from '
-            ~ dbt_cdc._state_relation(table)) %}
-    {% endfor %}
-    {% do return(dbt_cdc._fetch(
-        'select max(commit_lsn) as lsn from (' ~ known | join(' union all ') ~ ") where begin_lsn < '" ~ log_start
-        ~ "' and commit_lsn >= '" ~ log_start ~ "'"
-    )[0].lsn if known else none) %}
 {% endmacro %}
 
 

@@ -221,7 +221,8 @@ coalesce(
                     or exists(array({{ dbt_cdc._literals(topics) }}), name -> endswith(topic, '.' || name))
                 ){% endif %}
                 {%- if keys %} and (
-                    key in (select key from {{ keys }}){{ " or coalesce(key, 'null') = 'null'" if without_keys }}
+                    key in (select key from {{ keys }})
+                    {{- ' or ' ~ dbt_cdc._debezium_key_names() ~ ' is null' if without_keys }}
                 ){% endif %}
                 {%- if batch.get('position') is not none %} and position > {{ batch.position }}{% endif %}
                 {%- if batch.last_position is not none %} and position <= {{ batch.last_position }}{% endif %}
@@ -240,5 +241,5 @@ json_object_keys({{ dbt_cdc._debezium_key_text() }})
 
 {#- A key without its schema, which may change with the table. -#}
 {% macro _debezium_key_text() -%}
-if(get_json_object(key, '$.schema.type') = 'struct', get_json_object(key, '$.payload'), key)
+if(get_json_object(key, '$.schema.type') is not null, get_json_object(key, '$.payload'), key)
 {%- endmacro %}

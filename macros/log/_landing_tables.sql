@@ -40,8 +40,6 @@
             ~ ', header -> struct(header.key as key, cast(header.value as string) as value)))') %}
     {% elif name == 'headers' and data_type.split('<')[0] in ['array', 'map', 'struct'] %}
         {% do return('to_json(' ~ column ~ ')') %}
-    {% elif name in ['key', 'value'] and data_type.split('<')[0] in ['array', 'map', 'struct'] %}
-        {% do return('to_json(' ~ column ~ ", map('ignoreNullFields', 'false'))") %}
     {% elif name == 'timestamp' and data_type == 'bigint' %}
         {% do return('timestamp_millis(' ~ column ~ ')') %}
     {% elif wanted not in ['string', data_type] %}

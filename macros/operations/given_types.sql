@@ -30,7 +30,8 @@
         or text == 'binary(hex)' and column.shape %}
     {% set data_type = modules.re.sub('^(timestamp|binary)\\(.*', '\\1', text) %}
     {#- a number of the unit that it keeps -#}
-    {% set is_time = modules.re.fullmatch('time(\\(\\d\\))?', text) and column.shape in ['bigint', 'int'] %}
+    {% set is_time = modules.re.fullmatch('time(\\(\\d\\))?', text)
+        and column.data_type and dbt_cdc._type_family(column.data_type) == 'integer' %}
     {% do return({
         'data_type': column.data_type if is_time else 'decimal(38,18)' if data_type == 'decimal' else data_type,
         'encoding': text if is_encoded or is_time else none, 'note': none,
