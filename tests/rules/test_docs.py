@@ -53,3 +53,11 @@ def test_all_settings_are_explained() -> None:
     read = set(re.findall(r"meta\.get\('(\w+)'", text)) - {"cdc"}
     page = (PACKAGE / "docs" / "settings.md").read_text(encoding="utf-8")
     assert not [name for name in read if f"`{name}`" not in page]
+
+
+def test_a_client_records_its_version_before_it_reads() -> None:
+    """What changes in between would never come to it."""
+    page = (PACKAGE / "docs" / "two-clients.md").read_text(encoding="utf-8")
+    first_load = page.partition("## The first load")[2].partition("\n## ")[0]
+    steps = re.findall(r"change_tracking_current_version\(\)|from shop\.orders", first_load)
+    assert steps == ["change_tracking_current_version()", "from shop.orders"] * 2
