@@ -30,10 +30,11 @@
 
 
 {#- Whether windows were published without an entered table: the scan lets it begin anew, and a command without the scan
-    leaves it out until then. -#}
+    leaves it out until then. Where clients were never shown anything, there is no version behind its beginning. -#}
 {% macro _was_away(registered, published, scanned_lsn) %}
-    {% do return(published.is_shown and registered.begin_lsn < scanned_lsn and (
-        registered.key not in published.min_valid_versions or published.scanned_lsn < scanned_lsn)) %}
+    {% do return(registered.begin_lsn < scanned_lsn and (
+        registered.key not in published.min_valid_versions or published.scanned_lsn < scanned_lsn
+        if published.is_shown else published.scanned_lsn <= registered.begin_lsn)) %}
 {% endmacro %}
 
 

@@ -23,6 +23,9 @@
     {% do dbt_cdc._check_tracked_names(new) %}
     {% if new or returned %}
         {% do dbt_cdc._enter_database() %}
+        {% for tracked in returned %}
+            {% do dbt_cdc._remove_uncounted_rows(read.tables[tracked.name], read.version) %}
+        {% endfor %}
         {% set begin_lsn = window.to_lsn or state.scanned_lsn %}
         {% set version = read.version + dbt_cdc._count_versions(window) %}
         {#- what a client has from before it went lacks what came since, also where no version did -#}
@@ -40,6 +43,17 @@
         {% do dbt_cdc._invocation_cache().tracking_before.update(
             read=dbt_cdc._read_tracking(state.scanned_lsn)) %}
     {% endif %}
+{% endmacro %}
+
+
+{#- What a table that was away has of a window that others have published without it: later windows give others these
+    versions, and would find them there. A run that is further has let it begin anew already. -#}
+{% macro _remove_uncounted_rows(registered, version) %}
+    {% do run_query(dbt_cdc._in_turn(dbt_cdc._unless_exists(
+        'select 1 from ' ~ dbt_cdc._state_relation('change_tracking_tables') ~ ' where object_id = '
+            ~ registered.object_id ~ " and begin_lsn > '" ~ registered.begin_lsn ~ "'",
+        'delete from ' ~ registered.relation ~ ' where sys_change_version > ' ~ version
+    ))) if load_cached_relation(registered.relation) is not none %}
 {% endmacro %}
 
 

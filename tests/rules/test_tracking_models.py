@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from database import Answer, Rows
+from database import STATE, Answer, Rows, catalog
 from reference.log import int_to_lsn
-from shop import INSTANCES, LOW, Shop, columns_of, described, registered
+from shop import HIGH, INSTANCES, LOW, Shop, columns_of, described, registered
 from shop import tracked as entered
 
 COLUMNS = [{"name": "id", "data_type": "int"}, {"name": "name", "data_type": "string"}]
@@ -242,6 +242,46 @@ def test_functions_follow_an_edit_before_the_state(shop: Shop) -> None:
     *functions, update = made
     assert "is_track_columns_updated_on = false" in update, made
     assert "changetable_changes_dbo_items" in " ".join(functions)
+
+
+NO_VERSIONS = [{"commit_ts": None, "commit_lsn": None}]
+SHOWN = ("validity_intervals", "change_tracking_dbo_items", "raw_log")
+
+
+@pytest.mark.parametrize("is_shown", [True, False])
+@pytest.mark.parametrize("begin_lsn", [LOW, HIGH])
+def test_rows_of_a_window_that_was_published_without_their_table(
+    shop: Shop, is_shown: bool, begin_lsn: str
+) -> None:
+    """They go before it begins anew, whether clients were ever shown a version or not."""
+    made: list[str] = []
+
+    def note(sql: str) -> Rows:
+        made.append(sql)
+        return []
+
+    answer: dict[str, Answer] = {
+        r"^select\s+tables\.\*.* from \S*syscommittab": entered(version=4, begin_lsn=begin_lsn),
+        r"^select max\(commit_ts\) as commit_ts": NO_VERSIONS,
+        r"delete from \S*change_tracking_dbo_items": note,
+        r"insert into \S*syscommittab": note,
+        r"update \S*change_tracking_tables\b": note,
+        r"^select coalesce\(max\(commit_ts\), 0\)": [{"version": 4, "time": "2024-03-01"}],
+        r"^select count\(\*\) as transactions": [{"transactions": 0}],
+    }
+    if not is_shown:
+        answer |= {key: catalog([*STATE, *SHOWN])[key] for key in catalog([]) if "table" in key}
+    shop.dbt(
+        "run", "--select", "scan_transactions", answer=answer,
+        tables=["change_tracking_dbo_items"], may_lack=True,
+    )  # fmt: skip
+    if begin_lsn == HIGH:
+        assert not made
+    else:
+        delete, taken, update = made
+        assert "where sys_change_version > 4" in delete
+        assert f"and begin_lsn > '{LOW}'" in delete
+        assert "5L" in taken and "begin_version = 4" in update
 
 
 @pytest.mark.parametrize(

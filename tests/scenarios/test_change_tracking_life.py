@@ -302,6 +302,36 @@ def test_the_only_table_that_comes_back(make_project: Callable[..., Project]) ->
     assert [r.id for r in tracking.asked(ITEMS, None)] == [3, 4]
 
 
+@pytest.mark.more
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_window_that_is_published_without_the_table(
+    make_project: Callable[..., Project], is_first: bool
+) -> None:
+    """What the side table has of it hides no later window, also where clients were never shown
+    anything."""
+    tracking, writer = Tracking(make_project, [ITEMS], [CAPTURED]), TrackingWriter(START)
+
+    def run(numbers: list[int], *arguments: str) -> None:
+        for number in numbers:
+            writer.commit(("INSERT", "items", None, row(number)))
+        tracking.land(writer.new())
+        tracking.run(*arguments)
+
+    if not is_first:
+        run([0])
+    run([1, 2, 3], "--exclude", "lsn_time_mapping")
+    for path in tracked_models([ITEMS]):
+        (tracking.project.folder / "models" / path).unlink()
+    run([])
+    for path, text in tracked_models([ITEMS]).items():
+        tracking.project.write(f"models/{path}", text)
+    run([4])
+    run([5])
+    begin = tracking.value("change_tracking_min_valid_version('dbo.items')")
+    found = [(r.id, r.sys_change_version) for r in tracking.asked(ITEMS, begin)]
+    assert found == [(4, begin + 1), (5, begin + 2)]
+
+
 @pytest.mark.soak
 def test_beside_captured_tables_and_late(make_project: Callable[..., Project]) -> None:
     """One project captures and tracks the same table; another table is tracked later, truncated,
