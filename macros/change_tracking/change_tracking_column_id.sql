@@ -2,6 +2,7 @@
     A value. -#}
 {% macro change_tracking_column_id(table, column_name) %}
     {% do return(1) if not execute %}
-    {% do return(dbt_cdc._find_ordinal(
-        dbt_cdc._find_tracked_table(table).all_columns, column_name)) %}
+    {% set tracked = dbt_cdc._find_tracked_table(table) %}
+    {% do dbt_cdc._check_tracked_as_entered(tracked) if dbt_cdc._is_asked() %}
+    {% do return(dbt_cdc._find_ordinal(tracked.all_columns, column_name)) %}
 {% endmacro %}

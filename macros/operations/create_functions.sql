@@ -16,6 +16,7 @@
         {% endfor %}
         {% set tracked = dbt_cdc._tracked_tables().values()
             | selectattr('key', 'in', dbt_cdc._tracking_state().min_valid_versions) | list %}
+        {% for table in tracked %}{% do dbt_cdc._check_tracked_as_entered(table) %}{% endfor %}
         {% for name in dbt_cdc._create_functions(captured)
             + dbt_cdc._create_tracking_functions(tracked) %}
             {% do log('created ' ~ name, info=true) %}
