@@ -16,6 +16,12 @@
     {% do dbt_cdc._make_missing(relation, existing, dbt_cdc._change_table_columns(instance), '__$start_lsn') %}
 
     {% set is_capturing = dbt_cdc._is_capturing(window) %}
+    {#- an edit may have come behind the scan -#}
+    {% if is_capturing and not window.is_checked %}
+        {% set known = {instance.name | lower: instance.registered} %}
+        {% do dbt_cdc._read_as_partial(known, window) %}
+        {% do dbt_cdc._note_untold({instance.name | lower: instance}, known) %}
+    {% endif %}
     {% if is_capturing and dbt_cdc._is_touched(instance, window) %}
         {% set rows = dbt_cdc._declared_rows(instance, dbt_cdc._as_written(compiled_code)) %}
         {% set encoded = dbt_cdc._with_encodings(instance, window) %}

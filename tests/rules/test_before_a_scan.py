@@ -65,6 +65,40 @@ def test_an_edited_model(shop: Shop, known: dict[str, Any], text: str, part: str
     assert "take the edit back, or make a second instance of the table" in line
 
 
+@pytest.mark.parametrize("what", ["before_image", "lob_before_image"])
+def test_an_edit_that_lacks_values_comes_behind_the_scan(shop: Shop, what: str) -> None:
+    """It is noted before a row comes, and functions read the rows by it."""
+    made: list[str] = []
+
+    def note(sql: str) -> Rows:
+        made.append(sql)
+        return []
+
+    less = {"before_image": "partial", "lob_before_image": "when_changed"}[what]
+    usual = (shop.project.folder / "models" / "m.yml").read_text(encoding="utf-8")
+    models = json.loads(usual)
+    (model,) = (model for model in models["models"] if model["name"] == "dbo_notes_ct")
+    model["config"]["meta"]["cdc"][what] = less
+    shop.project.write("models/m.yml", json.dumps(models))
+    try:
+        shop.dbt(
+            "run", "--select", "dbo_notes_ct", may_lack=True,
+            answer={
+                r"^begin\s+create or replace function": note,
+                r"update \S*change_tables\b": note,
+                r"^select count\(\*\) as row_count from": [{"row_count": 0}],
+                r"^with parsed as": [],
+                r"insert into \S*dbo_notes_ct\b": note,
+            },
+        )  # fmt: skip
+    finally:
+        shop.project.write("models/m.yml", usual)
+    *functions, update, insert = made
+    assert f"set {what} = '{less}'" in update and "in ('dbo_notes')" in update
+    assert "insert into" in insert
+    assert ("fn_cdc_get_net_changes_dbo_notes" in " ".join(functions)) == (less == "partial")
+
+
 def without(name: str) -> Rows:
     """What is published, but for one instance."""
     return [row for row in published() if row["capture_instance"] != name]
