@@ -21,6 +21,10 @@
             window.versions.published,
             dbt_cdc._tracking_of(read) if not window.versions.emptied else none,
             dbt_cdc._tracked_keys() | reject('in', window.versions.returned) | list) %}
+    {% elif load_cached_relation(dbt_cdc._tracking_versions()) is not none %}
+        {#- the last one has left; how far its clients were told stays, for when it comes back -#}
+        {% set shown = dbt_cdc._tracking_state() %}
+        {% do dbt_cdc._publish_tracking_versions(shown.scanned_lsn, shown, tracked=[]) if shown.min_valid_versions %}
     {% endif %}
 {% endmacro %}
 

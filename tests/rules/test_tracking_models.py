@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from database import STATE, Answer, Rows, catalog
 from reference.log import int_to_lsn
-from shop import HIGH, INSTANCES, LOW, Shop, columns_of, described, registered
+from shop import HIGH, INSTANCES, LOW, TRACKED, Shop, columns_of, described, registered
 from shop import tracked as entered
+from tracking import tracked_models
 
 COLUMNS = [{"name": "id", "data_type": "int"}, {"name": "name", "data_type": "string"}]
 MISTAKES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
@@ -242,6 +243,36 @@ def test_functions_follow_an_edit_before_the_state(shop: Shop) -> None:
     *functions, update = made
     assert "is_track_columns_updated_on = false" in update, made
     assert "changetable_changes_dbo_items" in " ".join(functions)
+
+
+def test_the_last_tracked_table_leaves_the_project(shop: Shop) -> None:
+    """Its clients get an error, instead of no changes for ever; the state knows how far it was."""
+    replaced: list[str] = []
+
+    def replace_view(sql: str) -> Rows:
+        replaced.append(sql)
+        return entered(**{**shown, "min_valid_versions": "{}"})
+
+    shown = {"current_version": 9, "scanned_lsn": LOW, "min_valid_versions": '{"dbo.items": 0}'}
+    paths = [shop.project.folder / "models" / name for name in tracked_models([TRACKED])]
+    texts = [path.read_text(encoding="utf-8") for path in paths]
+    for path in paths:
+        path.unlink()
+    try:
+        shop.dbt(
+            "run-operation", "ask", "--args", json.dumps({"calls": [["_publish_versions", {}]]}),
+            answer={
+                r"create or replace view \S*change_tracking_versions": replace_view,
+                r"from \S*change_tracking_versions$": [shown],
+            },
+            may_lack=True,
+        )  # fmt: skip
+    finally:
+        for path, text in zip(paths, texts, strict=True):
+            path.write_text(text, encoding="utf-8")
+    (view,) = replaced
+    assert "9L as current_version" in view and f"'{LOW}' as scanned_lsn" in view
+    assert "dbo.items" not in view
 
 
 NO_VERSIONS = [{"commit_ts": None, "commit_lsn": None}]

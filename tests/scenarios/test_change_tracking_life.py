@@ -293,6 +293,8 @@ def test_the_only_table_that_comes_back(make_project: Callable[..., Project]) ->
     for name in ("change_tracking_dbo_items.sql", "tracked.yml"):
         (tracking.project.folder / "models" / name).unlink()
     run(2)
+    with pytest.raises(Exception, match="CDC 22105: nothing is published yet of the changes of"):
+        tracking.asked(ITEMS, 1)
     for path, text in tracked_models([ITEMS]).items():
         tracking.project.write(f"models/{path}", text)
     run(3)
