@@ -115,8 +115,24 @@
 {% macro _tracking_before(scanned_lsn) %}
     {% set cache = dbt_cdc._invocation_cache() %}
     {% if 'tracking_before' not in cache %}
-        {% do cache.update(tracking_before={
-            'published': dbt_cdc._tracking_state(), 'read': dbt_cdc._read_tracking(scanned_lsn)}) %}
+        {% set published, read = dbt_cdc._tracking_state(), dbt_cdc._read_tracking(scanned_lsn) %}
+        {% do dbt_cdc._check_knows_versions(published, read, scanned_lsn) %}
+        {% do cache.update(tracking_before={'published': published, 'read': read}) %}
     {% endif %}
     {% do return(cache.tracking_before) %}
+{% endmacro %}
+
+
+{#- The last version is never cleaned. Where it is gone, versions that clients have would be given once more. -#}
+{% macro _check_knows_versions(published, read, scanned_lsn) %}
+    {% if published.is_shown and published.scanned_lsn <= scanned_lsn
+        and read.version < (published.current_version or 0) %}
+        {% set versions = dbt_cdc._state_relation('syscommittab') %}
+        {% do dbt_cdc.raise_cdc_error(
+            22906, 'table ' ~ versions ~ ' was taken back to version ' ~ read.version
+            ~ ', and clients have been told of ' ~ published.current_version,
+            'restore its last version (restore table ' ~ versions ~ ' to version as of ...), or '
+            ~ 'disable_change_tracking of a table: it takes a version that is later than all'
+        ) %}
+    {% endif %}
 {% endmacro %}

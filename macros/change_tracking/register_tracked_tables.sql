@@ -64,8 +64,9 @@
     {% set last = dbt_cdc._fetch(
         'select coalesce(max(commit_ts), 0) as version, cast(coalesce(max(commit_time), now()) as string) as time from '
         ~ dbt_cdc._state_relation('syscommittab'))[0] %}
+    {% set version = [last.version | int, shown.current_version or 0] | max + 1 %}
     {% do dbt_cdc._insert_state('syscommittab', [{
-        'commit_ts': last.version | int + 1, 'xdes_id': 'ALTER TABLE', 'commit_lsn': lsn, 'commit_time': last.time,
+        'commit_ts': version, 'xdes_id': 'ALTER TABLE', 'commit_lsn': lsn, 'commit_time': last.time,
     }], 'commit_ts = appended.commit_ts or xdes_id = appended.xdes_id and commit_lsn = appended.commit_lsn'
         ~ ' and commit_ts > ' ~ (shown.current_version or 0)) %}
 {% endmacro %}

@@ -245,15 +245,59 @@ def test_functions_follow_an_edit_before_the_state(shop: Shop) -> None:
     assert "changetable_changes_dbo_items" in " ".join(functions)
 
 
+TOLD_OF_NINE = {"current_version": 9, "scanned_lsn": LOW, "min_valid_versions": '{"dbo.items": 0}'}
+
+
+@pytest.mark.parametrize(("version", "scanned_lsn", "stops"), [
+    (8, LOW, True), (8, HIGH, True), (9, HIGH, False), (8, int_to_lsn(0x123), False),
+])  # fmt: skip
+def test_versions_that_were_taken_back(
+    shop: Shop, version: int, scanned_lsn: str, stops: bool
+) -> None:
+    """They would be given again, to other transactions. Those of a window that was published by
+    half are counted again."""
+    result = shop.dbt(
+        "run", "--select", "scan_transactions", may_lack=True,
+        answer={
+            r"from \S*change_tracking_versions$": [{**TOLD_OF_NINE, "scanned_lsn": scanned_lsn}],
+            r"^select\s+tables\.\*.* from \S*syscommittab": entered(version=version),
+        },
+    )  # fmt: skip
+    assert ("CDC 22906: table " in result.output) == stops, result.output
+    assert (
+        "was taken back to version 8, and clients have been told of 9" in result.output
+    ) == stops
+
+
+def test_a_table_that_is_disabled_takes_a_version_that_nobody_has(shop: Shop) -> None:
+    taken: list[str] = []
+
+    def take(sql: str) -> Rows:
+        taken.append(sql)
+        return []
+
+    source = json.dumps({"source_schema": "dbo", "source_name": "items"})
+    shop.dbt(
+        "run-operation", "disable_change_tracking", "--args", source, may_lack=True,
+        answer={
+            r"from \S*change_tracking_versions$": [TOLD_OF_NINE],
+            r"^select\s+tables\.\*.* from \S*syscommittab": entered(begin_lsn=LOW),
+            r"^select min\(window_to_lsn\)": [{"to_lsn": None}],
+            r"insert into \S*syscommittab": take,
+            r"^select coalesce\(max\(commit_ts\), 0\)": [{"version": 4, "time": "2024-03-01"}],
+        },
+    )  # fmt: skip
+    assert "10L" in taken[0]
+
+
 def test_the_last_tracked_table_leaves_the_project(shop: Shop) -> None:
     """Its clients get an error, instead of no changes for ever; the state knows how far it was."""
     replaced: list[str] = []
 
     def replace_view(sql: str) -> Rows:
         replaced.append(sql)
-        return entered(**{**shown, "min_valid_versions": "{}"})
+        return entered(**{**TOLD_OF_NINE, "min_valid_versions": "{}"})
 
-    shown = {"current_version": 9, "scanned_lsn": LOW, "min_valid_versions": '{"dbo.items": 0}'}
     paths = [shop.project.folder / "models" / name for name in tracked_models([TRACKED])]
     texts = [path.read_text(encoding="utf-8") for path in paths]
     for path in paths:
@@ -263,7 +307,7 @@ def test_the_last_tracked_table_leaves_the_project(shop: Shop) -> None:
             "run-operation", "ask", "--args", json.dumps({"calls": [["_publish_versions", {}]]}),
             answer={
                 r"create or replace view \S*change_tracking_versions": replace_view,
-                r"from \S*change_tracking_versions$": [shown],
+                r"from \S*change_tracking_versions$": [TOLD_OF_NINE],
             },
             may_lack=True,
         )  # fmt: skip
@@ -361,9 +405,8 @@ def test_what_is_read_by_an_edit_is_refused(
     shop: Shop, how: str, known: dict[str, Any], message: str | None
 ) -> None:
     """Masks by the places of columns, changes by the key; a longer list keeps all places."""
-    shown = {"current_version": 9, "scanned_lsn": LOW, "min_valid_versions": '{"dbo.items": 0}'}
     answer: dict[str, Answer] = {
-        r"from \S*change_tracking_versions$": [shown],
+        r"from \S*change_tracking_versions$": [TOLD_OF_NINE],
         r"^select\s+tables\.\*.* from \S*syscommittab": entered(**known),
         r"^select 1 from \S*change_tracking_dbo_items": [{"there": 1}],
         r"^begin\s+create or replace function": [],
