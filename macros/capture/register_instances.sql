@@ -32,7 +32,7 @@
             ~ 'run-operation generate_wrapper_function)'
         ) if instance.supports_net_changes %}
     {% endfor %}
-    {% do dbt_cdc._create_functions(edited) if edited and dbt_cdc._switch_of_var('cdc_persistent_functions', true) %}
+    {% do dbt_cdc._make_functions_anew(edited) %}
 {% endmacro %}
 
 

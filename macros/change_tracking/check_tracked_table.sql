@@ -59,6 +59,7 @@
         {#- first, as a run that dies behind them finds the edit again; they read masks from before it as well -#}
         {% if load_cached_relation(dbt_cdc._tracking_versions()) is not none %}
             {% do dbt_cdc._create_tracking_functions([tracked]) %}
+            {% do dbt_cdc._tell_of_old_functions([tracked.table]) %}
         {% endif %}
         {#- while it is off the places stay those of the masks that are there -#}
         {% do dbt_cdc._update_state('change_tracking_tables', dict(

@@ -13,6 +13,23 @@
 {% endmacro %}
 
 
+{#- Makes functions of instances anew that read rows otherwise from now on. Where runs make none, there may be some all
+    the same. -#}
+{% macro _make_functions_anew(instances) %}
+    {% do dbt_cdc._create_functions(instances)
+        if instances and dbt_cdc._switch_of_var('cdc_persistent_functions', true) %}
+    {% do dbt_cdc._tell_of_old_functions(instances | map(attribute='name') | list) %}
+{% endmacro %}
+
+
+{% macro _tell_of_old_functions(names) %}
+    {% do dbt_cdc._log_line(
+        'cdc_persistent_functions is false, so functions of ' ~ names | join(', ')
+        ~ ' stay as they are: where you have some, dbt run-operation create_functions makes them anew'
+    ) if names and not dbt_cdc._switch_of_var('cdc_persistent_functions', true) %}
+{% endmacro %}
+
+
 {#- Name -> the rest of `create function`; gives their full names. -#}
 {% macro _replace_functions(statements) %}
     {% set names, creates = [], [] %}

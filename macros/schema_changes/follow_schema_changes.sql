@@ -62,8 +62,7 @@
                 ~ ' and fn_net_changes_... anew where you have made them, for they cut values to the old ones (dbt '
                 ~ 'run-operation generate_wrapper_function)'
             ) %}
-            {% do dbt_cdc._create_functions([instance])
-                if dbt_cdc._switch_of_var('cdc_persistent_functions', true) %}
+            {% do dbt_cdc._make_functions_anew([instance]) %}
         {% endif %}
     {% endif %}
 {% endmacro %}

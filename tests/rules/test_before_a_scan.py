@@ -65,9 +65,17 @@ def test_an_edited_model(shop: Shop, known: dict[str, Any], text: str, part: str
     assert "take the edit back, or make a second instance of the table" in line
 
 
-@pytest.mark.parametrize("what", ["before_image", "lob_before_image"])
-def test_an_edit_that_lacks_values_comes_behind_the_scan(shop: Shop, what: str) -> None:
-    """It is noted before a row comes, and functions read the rows by it."""
+STAY = "functions of dbo_notes stay as they are: where you have some, dbt run-operation create_f"
+
+
+@pytest.mark.parametrize(
+    ("what", "makes_functions"),
+    [("before_image", True), ("before_image", False), ("lob_before_image", True)],
+)
+def test_an_edit_that_lacks_values_comes_behind_the_scan(
+    shop: Shop, what: str, makes_functions: bool
+) -> None:
+    """It is noted before a row comes, and functions read the rows by it, or the run says so."""
     made: list[str] = []
 
     def note(sql: str) -> Rows:
@@ -81,8 +89,10 @@ def test_an_edit_that_lacks_values_comes_behind_the_scan(shop: Shop, what: str) 
     model["config"]["meta"]["cdc"][what] = less
     shop.project.write("models/m.yml", json.dumps(models))
     try:
-        shop.dbt(
-            "run", "--select", "dbo_notes_ct", may_lack=True,
+        result = shop.dbt(
+            "run", "--select", "dbo_notes_ct",
+            *("--vars", json.dumps({"cdc_persistent_functions": makes_functions})),
+            may_lack=True,
             answer={
                 r"^begin\s+create or replace function": note,
                 r"update \S*change_tables\b": note,
@@ -96,7 +106,34 @@ def test_an_edit_that_lacks_values_comes_behind_the_scan(shop: Shop, what: str) 
     *functions, update, insert = made
     assert f"set {what} = '{less}'" in update and "in ('dbo_notes')" in update
     assert "insert into" in insert
-    assert ("fn_cdc_get_net_changes_dbo_notes" in " ".join(functions)) == (less == "partial")
+    follow = "fn_cdc_get_net_changes_dbo_notes" in " ".join(functions)
+    assert follow == (less == "partial" and makes_functions)
+    assert (STAY in result.output) != makes_functions
+
+
+@pytest.mark.parametrize("makes_functions", [True, False])
+def test_a_type_is_wider_and_no_functions_are_made(shop: Shop, makes_functions: bool) -> None:
+    """Those of other runs cut values to the type of before."""
+    others = [registered(i) for i in INSTANCES if i != NOTES]
+    known = registered(NOTES, columns=(("id", "smallint"), ("text", "string")))
+    made: list[str] = []
+
+    def note(sql: str) -> Rows:
+        made.append(sql)
+        return []
+
+    result = shop.dbt(
+        "run", "--select", "scan_transactions",
+        *("--vars", json.dumps({"cdc_persistent_functions": makes_functions})),
+        answer={
+            r"from \S*change_tables as instances": [*others, known],
+            r"^alter table \S*dbo_notes_ct": [],
+            r"^begin\s+create or replace function": note,
+        },
+        may_lack=True,
+    )  # fmt: skip
+    assert (STAY in result.output) != makes_functions, result.output
+    assert bool(made) == makes_functions
 
 
 def without(name: str) -> Rows:

@@ -222,8 +222,10 @@ def test_create_functions_makes_those_of_published_tables(shop: Shop, versions: 
     assert ("changetable_changes_dbo_items" in made) == ("items" in versions), made
 
 
-def test_functions_follow_an_edit_before_the_state(shop: Shop) -> None:
-    """A run that dies in between finds the edit again, and makes them."""
+@pytest.mark.parametrize("makes_functions", [True, False])
+def test_functions_follow_an_edit_before_the_state(shop: Shop, makes_functions: bool) -> None:
+    """A run that dies in between finds the edit again, and makes them. One that makes none says
+    that they stay."""
     made: list[str] = []
     known = entered(is_track_columns_updated_on=True)
 
@@ -231,8 +233,9 @@ def test_functions_follow_an_edit_before_the_state(shop: Shop) -> None:
         made.append(sql)
         return []
 
-    shop.dbt(
+    result = shop.dbt(
         "run", "--select", "scan_transactions",
+        *("--vars", json.dumps({"cdc_persistent_functions": makes_functions})),
         answer={
             r"^select\s+tables\.\*.* from \S*syscommittab": known,
             r"create or replace function": note,
@@ -242,7 +245,8 @@ def test_functions_follow_an_edit_before_the_state(shop: Shop) -> None:
     )  # fmt: skip
     *functions, update = made
     assert "is_track_columns_updated_on = false" in update, made
-    assert "changetable_changes_dbo_items" in " ".join(functions)
+    assert ("changetable_changes_dbo_items" in " ".join(functions)) == makes_functions
+    assert ("functions of dbo.items stay as they are" in result.output) != makes_functions
 
 
 TOLD_OF_NINE = {"current_version": 9, "scanned_lsn": LOW, "min_valid_versions": '{"dbo.items": 0}'}
