@@ -72,8 +72,14 @@ where number = 1
         'nothing of this scan is published; where the source has renamed it, name it in this record as the records '
         ~ 'around it do (an UPDATE, sent by run_statement), or '
         ~ dbt_cdc._capture_anew_advice(dbt_cdc._disable_command(dict(instance, capture_instance=instance.name)))
-        ~ '; where the images leave NULLs out, and nothing was renamed, let them have NULLs, as an update to NULL is '
-        ~ 'lost without, or give vars: {cdc_report_new_columns: false}') %}
+        ~ dbt_cdc._advice_of_nulls()) %}
+{% endmacro %}
+
+
+{#- Names that images lack tell of a rename; of no more than NULLs where the images leave those out. -#}
+{% macro _advice_of_nulls() %}
+    {% do return('; where the images leave NULLs out, and nothing was renamed, let them have NULLs, as an update to '
+        ~ 'NULL is lost without, or give vars: {cdc_report_new_columns: false}') %}
 {% endmacro %}
 
 

@@ -124,9 +124,7 @@
     {% do dbt_cdc._raise_unlogged(
         instance, missing, names, 'make a second instance with the names that the source has now (dbt run-operation '
         ~ 'enable_table); or ' ~ dbt_cdc._capture_anew_advice('disable_table of this one')
-        ~ ('; where the images leave NULLs out, and nothing was renamed, let them have NULLs, as an update to NULL is '
-            ~ 'lost without, or give vars: {cdc_report_new_columns: false}'
-            if new.is_known)
+        ~ (dbt_cdc._advice_of_nulls() if new.is_known)
     ) if missing %}
 {% endmacro %}
 

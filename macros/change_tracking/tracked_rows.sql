@@ -72,12 +72,9 @@ from net
 
 {#- What tells rows apart; NULL of a delete that has no value beside the key, where deletes may lack some. -#}
 {% macro _content(tracked) %}
-    {% set nulls, key = [], tracked.index_columns | map('lower') | list %}
-    {% for column in tracked.columns if column.name | lower not in key %}
-        {% do nulls.append('value.' ~ dbt_cdc._column(column.name) ~ ' is null') %}
-    {% endfor %}
+    {% set tells = dbt_cdc._tells_beside_key('value', tracked.columns, dbt_cdc._quoted(tracked.index_columns)) %}
     {% do return('xxhash64(value)' if dbt_cdc._told_by_adapters().has_whole_deletes
-        else 'if(row_operation = 1 and ' ~ nulls | join(' and ') ~ ', null, xxhash64(value))') %}
+        else 'if(row_operation = 1 and not ' ~ tells ~ ', null, xxhash64(value))') %}
 {% endmacro %}
 
 

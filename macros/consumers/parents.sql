@@ -61,9 +61,8 @@
     {% for id in (node.get('depends_on') or {}).get('nodes', []) if id in graph.nodes and id not in seen %}
         {% set parent = graph.nodes[id] %}
         {% do seen.update({id: true}) %}
-        {% do return(true) if parent.package_name != 'dbt_cdc' and (
-            'model.dbt_cdc.consumer_bookmarks' in (parent.get('depends_on') or {}).get('nodes', [])
-            or dbt_cdc._reads_consumers(parent, seen)) %}
+        {% do return(true) if parent.package_name != 'dbt_cdc'
+            and (dbt_cdc._is_consumer(parent) or dbt_cdc._reads_consumers(parent, seen)) %}
     {% endfor %}
     {% do return(false) %}
 {% endmacro %}

@@ -12,12 +12,12 @@
         {% set commits = [last] if last.version <= since + 1 and dbt_cdc._restored_version(last) is none
             else dbt_cdc._last_commits(this.quote(identifier=true), [last.version - since, 1] | max) %}
     {% endif %}
+    {% set marks = marks if (dbt_cdc._is_building() or flags.EMPTY) and not consumer.starts_over else [] %}
     {% set all_written = [] %}
     {% for bookmark in marks %}
         {% do all_written.append(dbt_cdc._written_version(consumer, bookmark, commits)) %}
     {% endfor %}
-    {% for bookmark in marks if (dbt_cdc._is_building() or flags.EMPTY) and not consumer.starts_over %}
-        {% set written = all_written[loop.index0] %}
+    {% for bookmark, written in zip(marks, all_written) %}
         {% for commit in dbt_cdc._commits_in_effect(commits) %}
             {% set is_foreign = bookmark.open_lsn is none and commit.operation in dbt_cdc._makes_of_a_table()
                 and commit.version > all_written | max %}

@@ -10,6 +10,12 @@
 {% endmacro %}
 
 
+{#- An argument of a command, in the shell's quotes. -#}
+{% macro _shell_text(text) %}
+    {% do return("'" ~ text.replace("'", "'\\''") ~ "'") %}
+{% endmacro %}
+
+
 {% macro _yaml_list(texts) %}
     {% set items = [] %}
     {% for text in texts %}

@@ -47,16 +47,17 @@
     coalesce({{ tests | join(' or ') }}, false)
     {%- else -%}
     not `__$next_delete`.image <=> struct({{ dbt_cdc._quoted(window.columns | map(attribute='name')) | join(', ') }})
-        {%- if not told.has_whole_deletes %} and {{ dbt_cdc._tells_beside_key('`__$next_delete`.image', window) }}
+        {%- if not told.has_whole_deletes %} and {# -#}
+        {{ dbt_cdc._tells_beside_key('`__$next_delete`.image', window.columns, window.key) }}
         {%- endif -%}
     {%- endif -%}
 {%- endmacro %}
 
 
-{#- Whether an image has a value beside the key. -#}
-{% macro _tells_beside_key(image, window) -%}
-    {%- set tests, key = [], window.key | map('lower') | list -%}
-    {%- for name in dbt_cdc._quoted(window.columns | map(attribute='name')) if name | lower not in key -%}
+{#- Whether an image has a value beside the key, whose names are quoted. -#}
+{% macro _tells_beside_key(image, columns, key) -%}
+    {%- set tests, key = [], key | map('lower') | list -%}
+    {%- for name in dbt_cdc._quoted(columns | map(attribute='name')) if name | lower not in key -%}
         {%- do tests.append(image ~ '.' ~ name ~ ' is not null') -%}
     {%- endfor -%}
     ({{ tests | join(' or ') or 'false' }})

@@ -33,9 +33,10 @@
     {% do given.append('supports_net_changes: false') if key and instance.supports_net_changes is false %}
     {% do return(
         (dbt_cdc._disable_advice(going) if going else '')
-        ~ "make a second instance of it: python dbt_packages/dbt_cdc/scripts/enable_table.py '{"
-        ~ (given | join(', ')).replace("'", "'\\''") ~ "}', which lists it in cdc_capture_instances of dbt_project.yml "
-        ~ 'or prints the line to add, and run again: it takes over at that commit, '
+        ~ 'make a second instance of it: python dbt_packages/dbt_cdc/scripts/enable_table.py '
+        ~ dbt_cdc._shell_text('{' ~ given | join(', ') ~ '}')
+        ~ ', which lists it in cdc_capture_instances of dbt_project.yml or prints the line to add, and run again: it '
+        ~ 'takes over at that commit, '
         ~ ('the other' if going and going.capture_instance == instance.name else 'this') ~ ' one ends there and stays '
         ~ 'readable; until then this window is not published'
     ) %}

@@ -152,7 +152,7 @@
     {% set arguments = '{source_schema: ' ~ dbt_cdc._yaml_text(registered.source_schema) ~ ', source_name: '
         ~ dbt_cdc._yaml_text(registered.source_name) ~ ', capture_instance: '
         ~ dbt_cdc._yaml_text(registered.capture_instance) ~ ', dry_run: false}' %}
-    {% do return("dbt run-operation disable_table --args '" ~ arguments.replace("'", "'\\''") ~ "'") %}
+    {% do return('dbt run-operation disable_table --args ' ~ dbt_cdc._shell_text(arguments)) %}
 {% endmacro %}
 
 

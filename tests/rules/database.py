@@ -47,6 +47,16 @@ class Answered:
         return self.collect()[:count]
 
 
+def noting(statements: list[str]) -> Callable[[str], Rows]:
+    """An answer without rows, which adds the statement to those."""
+
+    def note(sql: str) -> Rows:
+        statements.append(sql)
+        return []
+
+    return note
+
+
 @contextlib.contextmanager
 def standing_in(
     answers: Mapping[str, Answer], tables: Iterable[str] = (), *, may_lack: bool = False

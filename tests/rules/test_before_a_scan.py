@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from capturing import instance_yaml
-from database import STATE, Answer, Rows, catalog
+from database import STATE, Answer, Rows, catalog, noting
 from reference.capture import CaptureInstance
 from reference.log import int_to_lsn
 from shop import (
@@ -77,11 +77,7 @@ def test_an_edit_that_lacks_values_comes_behind_the_scan(
 ) -> None:
     """It is noted before a row comes, and functions read the rows by it, or the run says so."""
     made: list[str] = []
-
-    def note(sql: str) -> Rows:
-        made.append(sql)
-        return []
-
+    note = noting(made)
     less = {"before_image": "partial", "lob_before_image": "when_changed"}[what]
     usual = (shop.project.folder / "models" / "m.yml").read_text(encoding="utf-8")
     models = json.loads(usual)
@@ -117,11 +113,7 @@ def test_a_type_is_wider_and_no_functions_are_made(shop: Shop, makes_functions: 
     others = [registered(i) for i in INSTANCES if i != NOTES]
     known = registered(NOTES, columns=(("id", "smallint"), ("text", "string")))
     made: list[str] = []
-
-    def note(sql: str) -> Rows:
-        made.append(sql)
-        return []
-
+    note = noting(made)
     result = shop.dbt(
         "run", "--select", "scan_transactions",
         *("--vars", json.dumps({"cdc_persistent_functions": makes_functions})),

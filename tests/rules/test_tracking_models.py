@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from database import STATE, Answer, Rows, catalog
+from database import STATE, Answer, Rows, catalog, noting
 from reference.log import int_to_lsn
 from shop import HIGH, INSTANCES, LOW, TRACKED, Shop, columns_of, described, registered
 from shop import tracked as entered
@@ -227,12 +227,8 @@ def test_functions_follow_an_edit_before_the_state(shop: Shop, makes_functions: 
     """A run that dies in between finds the edit again, and makes them. One that makes none says
     that they stay."""
     made: list[str] = []
+    note = noting(made)
     known = entered(is_track_columns_updated_on=True)
-
-    def note(sql: str) -> Rows:
-        made.append(sql)
-        return []
-
     result = shop.dbt(
         "run", "--select", "scan_transactions",
         *("--vars", json.dumps({"cdc_persistent_functions": makes_functions})),
@@ -334,11 +330,7 @@ def test_rows_of_a_window_that_was_published_without_their_table(
 ) -> None:
     """They go before it begins anew, whether clients were ever shown a version or not."""
     made: list[str] = []
-
-    def note(sql: str) -> Rows:
-        made.append(sql)
-        return []
-
+    note = noting(made)
     answer: dict[str, Answer] = {
         r"^select\s+tables\.\*.* from \S*syscommittab": entered(version=4, begin_lsn=begin_lsn),
         r"^select max\(commit_ts\) as commit_ts": NO_VERSIONS,
