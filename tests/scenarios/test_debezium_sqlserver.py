@@ -134,6 +134,7 @@ def values_in_order(shop: Shop) -> str:
     return "".join(json.loads(after)["v"] for _, _, after in records if after)
 
 
+@pytest.mark.more
 def test_changes_that_land_late_keep_their_order(shop: Shop) -> None:
     """As numbered in the transaction, also where they go back in the log of the source."""
     snapshot, (begun, a, b, c, d, end) = four_updates(shop)

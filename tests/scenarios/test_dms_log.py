@@ -377,6 +377,7 @@ def test_a_transaction_of_two_seconds_is_one(way: Landed) -> None:
     assert [row.operation for row in way.records()].count("COMMIT") == 3
 
 
+@pytest.mark.more
 def test_a_lone_transaction_is_never_published_in_two_halves(way: Landed) -> None:
     """Nothing else has landed; and where its rest lands too late, the log stops."""
     rows = [(seq(n, n), "I", "a", n, "a", 1.0) for n in (1, 2, 3)]

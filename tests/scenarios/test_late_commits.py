@@ -276,6 +276,7 @@ OTHERWISE = [
 ]  # fmt: skip
 
 
+@pytest.mark.more
 def test_a_commit_that_tells_something_else(make_project: Callable[..., Project]) -> None:
     """Other records, tables or places than the log has: the window is not opened."""
     target, writer = capture(make_project)
@@ -313,7 +314,8 @@ def telling(told: dict[str, tuple[str, int]]) -> str:
     )
 
 
-@pytest.mark.parametrize("end", [None, pytest.param("ROLLBACK", marks=pytest.mark.more)])
+@pytest.mark.more
+@pytest.mark.parametrize("end", [None, "ROLLBACK"])
 def test_records_of_an_earlier_batch(make_project: Callable[..., Project], end: str | None) -> None:
     """A COMMIT that tells the records of its batch leaves out those that landed before; one that
     begins too low takes in those of another transaction that had its id."""
@@ -365,6 +367,7 @@ def test_what_old_commits_tell_is_checked_where_an_instance_begins_with_them(
     assert ids(target, AGAIN)[-1:] == [2]
 
 
+@pytest.mark.more
 def test_a_log_without_a_commit_that_is_spelled_so(make_project: Callable[..., Project]) -> None:
     """Nothing would ever be captured of it, in silence; and a TRUNCATE names its table."""
     target, writer = capture(make_project)

@@ -167,7 +167,7 @@ def test_a_key_that_is_checked_at_commit(make_project: Callable[..., Project]) -
     assert contents(current) == expected
 
 
-@pytest.mark.parametrize("connector", ["sqlserver", None])
+@pytest.mark.parametrize("connector", [pytest.param("sqlserver", marks=pytest.mark.more), None])
 def test_deletes_that_lack_values(
     make_project: Callable[..., Project], connector: str | None
 ) -> None:

@@ -84,7 +84,7 @@ def test_an_empty_run_takes_nothing(capturing: Capture) -> None:
     assert ids(capturing, "new_items") == [1, 2, 9]
 
 
-@pytest.mark.parametrize("to", ["version", "time"])
+@pytest.mark.parametrize("to", ["version", pytest.param("time", marks=pytest.mark.more)])
 def test_a_table_that_was_restored(capturing: Capture, to: str) -> None:
     """What it had consumed is not in it any more, whatever was done to it since."""
     writer, project = begun(capturing, feed=FEED, items=REPLICA), capturing.project
@@ -118,6 +118,7 @@ def test_a_table_that_was_restored(capturing: Capture, to: str) -> None:
     assert ids(capturing, "feed") == ids(capturing, "items") == [1, 2, 3]
 
 
+@pytest.mark.more
 def test_a_table_that_another_materialization_made(capturing: Capture) -> None:
     """A model of dbt's own has its name for a while: what it brought would come again."""
     writer, project = begun(capturing, feed=FEED, items=REPLICA), capturing.project
@@ -454,6 +455,7 @@ select 'other' as kind, * from {{ dbt_cdc.new_changes('dbo_others') }}
 """
 
 
+@pytest.mark.more
 def test_one_of_two_instances_has_ended(make_project: Callable[..., Project]) -> None:
     """Its bookmark is where it is to be: the changes of the other one are written as before."""
     capturing, writer = Capture(make_project, [ITEMS, OTHERS], vars=PLAIN), Writer()
@@ -733,6 +735,7 @@ left join {{ ref('named') }} as named on changes.id = named.id
 """
 
 
+@pytest.mark.more
 def test_a_consumer_waits_for_one_that_it_reads(capturing: Capture) -> None:
     """Through a view; what it took before that one has the rows it would never look at again."""
     named = "select * from {{ ref('items') }}"
@@ -812,6 +815,7 @@ def test_a_dump_may_be_newer_than_its_lsn(capturing: Capture) -> None:
     assert [tuple(row) for row in found] == [(1, "a")]
 
 
+@pytest.mark.more
 def test_no_consumer_that_waits_begins_before_a_truncate(capturing: Capture) -> None:
     """What the transaction of the TRUNCATE has written has the LSN up to which rows are gone."""
     named, seen = REPLICA.replace("dbo_items", "dbo_lines"), SEEN.replace("named.name", "named.n")
@@ -841,6 +845,7 @@ def test_no_consumer_that_waits_begins_before_a_truncate(capturing: Capture) -> 
         assert [tuple(r)[:2] for r in capturing.sql(f"select * from {{schema}}.{name}")] == [(2, 7)]
 
 
+@pytest.mark.more
 def test_a_new_consumer_takes_what_is_left(capturing: Capture) -> None:
     """By the command that its error names, it begins without what cleanup has removed."""
     writer, project = begun(capturing), capturing.project

@@ -249,10 +249,10 @@ def statement(shop: Shop) -> Statement:
     return Statement(shop, is_run=True)
 
 
-@pytest.mark.parametrize("first", range(0, 300 if IS_ALL else 20, 20))
+@pytest.mark.parametrize("first", range(0, 300 if IS_ALL else 10, 10))
 def test_many_stories(statement: Statement, first: int) -> None:
     found = {}
-    for seed in range(first, first + 20):
+    for seed in range(first, first + 10):
         clean = stories.clean(20_000 + seed, 3, WITHOUT_SNAPSHOTS, metadata=False)
         fault, faulty = stories.faulty(20_000 + seed, WITHOUT_SNAPSHOTS, metadata=False)
         found[seed, "clean"] = wrong(statement, clean, is_clean=True)
