@@ -17,7 +17,7 @@ first_of_each as (
     select
         *,
         row_number() over (
-            partition by lsn order by place is null, row_operation
+            partition by lsn order by place is null and texts is not null, row_operation
         ) as number
     from placed
 )
@@ -29,8 +29,7 @@ select
         coalesce(place, concat(side, '_image')), ', lsn ', lsn, ': ',
         case
             when text is null then concat('the ', side, ' image is missing')
-            when coalesce(place, concat(side, '_image')) = concat(side, '_image')
-                then 'the image is no JSON object'
+            when place is null then 'the image is no JSON object'
             {%- if instance.before_image == 'complete' %}
             when array_contains(missing, place)
                 then 'the before image of this update lacks a column that its after image has'

@@ -111,7 +111,10 @@ union all
             latest.start_lsn is null
             or (
                 committed.commit_lsn > latest.start_lsn
-                and committed.commit_time > latest.tran_end_time + interval 300 seconds
+                and (
+                    committed.commit_time > latest.tran_end_time + interval 300 seconds
+                    or latest.tran_end_time > {{ dbt_cdc._end_of_today() }}
+                )
             )
         )
 {%- endmacro %}

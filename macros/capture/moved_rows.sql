@@ -103,8 +103,9 @@ lives as (
         from {{ instance.relation }}
         where `__$start_lsn` <= '{{ window.previous_lsn }}'
         {%- endif %}
-    )
-    left semi join moved_keys using ({{ key | join(', ') }})
+    ) as present
+    left semi join moved_keys
+        on {% for name in key %}{{ ' and ' if not loop.first }}present.{{ name }} <=> moved_keys.{{ name }}{% endfor %}
 ),
 
 parents as (

@@ -9,6 +9,7 @@
     {% if new %}
         {% for instance in new %}{% do dbt_cdc._check_role(instance, is_new=true) %}{% endfor %}
         {% do dbt_cdc._forget_earlier_lives(new, planned.known, window) %}
+        {% do dbt_cdc._drop_outdated(new) %}
         {% do dbt_cdc._enter_instances(new) %}
         {% do dbt_cdc._inherit_ddl_history(new) %}
         {% if not planned.known %}
@@ -46,6 +47,18 @@
             else run_query(dbt_cdc._validity_intervals_sql([], window.previous_lsn)) %}
         {% do window.update(published=window.published | reject('in', names) | list) %}
     {% endif %}
+{% endmacro %}
+
+
+{#- A table without rows that a run made before its instance is entered has the columns that the YAML had then. -#}
+{% macro _drop_outdated(instances) %}
+    {% for instance in instances if load_cached_relation(instance.relation) is not none %}
+        {% set wanted, found = dbt_cdc._change_table_columns(instance), [] %}
+        {% for column in adapter.get_columns_in_relation(instance.relation) %}
+            {% do found.append(column.name) if dbt_cdc._is_same_type(wanted.get(column.name, ''), column.dtype) %}
+        {% endfor %}
+        {% do adapter.drop_relation(load_cached_relation(instance.relation)) if found != wanted.keys() | list %}
+    {% endfor %}
 {% endmacro %}
 
 

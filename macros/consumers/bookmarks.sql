@@ -16,7 +16,12 @@
 
 
 {% macro _bookmarks_sql() -%}
-    select * from {{ dbt_cdc._state_relation('consumer_bookmarks') }}
+    select
+        * except (last_time, consumed_at, create_date),
+        {%- for column in ['last_time', 'consumed_at', 'create_date'] %}
+        cast({{ column }} as string) as {{ column }}{{ ',' if not loop.last }}
+        {%- endfor %}
+    from {{ dbt_cdc._state_relation('consumer_bookmarks') }}
 {%- endmacro %}
 
 

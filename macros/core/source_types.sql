@@ -92,6 +92,12 @@
 {% endmacro %}
 
 
+{#- Whether two texts name one type: decimal(9, 2) and numeric(9,2). -#}
+{% macro _is_same_type(one, other) %}
+    {% do return(one == other or one and dbt_cdc._holds_type(one, other) and dbt_cdc._holds_type(other, one)) %}
+{% endmacro %}
+
+
 {#- Whether the table format can alter a column of `data_type`, which is too narrow, to `other` and keep its
     values. Delta asks for at least decimal(10,0) for an int or a smaller one, decimal(20,0) for a bigint. -#}
 {% macro _widens_to(data_type, other) %}

@@ -14,10 +14,10 @@
 {%- endmacro %}
 
 
-{#- Of a misfit, the name of the column, or `image` where it is none. -#}
+{#- Of a misfit, the name of the column, or an empty text where the image is none. -#}
 {% macro _misfit(instance) -%}
 case
-    when {{ dbt_cdc._is_no_image(instance) }} then 'image'
+    when {{ dbt_cdc._is_no_image(instance) }} then ''
     {%- if instance.before_image == 'complete' %}
     when size(missing) > 0 then get(missing, 0)
     {%- endif %}

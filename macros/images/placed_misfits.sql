@@ -22,8 +22,7 @@ placed as (
     select
         *,
         case
-            when misfit <> 'image' then misfit
-            when texts is null then concat(side, '_image')
+            when misfit <> '' then misfit
             when if(side = 'before', {{ dbt_cdc._logged_before(instance) }}, post) is not null then get(array_intersect(
                 array({{ dbt_cdc._flow(lost, ', ', 16) }}),
                 map_keys(map_filter(texts, (name, value) -> value is not null))

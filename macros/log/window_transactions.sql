@@ -108,7 +108,7 @@
         case
             when commit_lsn is not null and commits > 1 then {{ dbt_cdc._indent(
                 dbt_cdc._raise_bad_record(
-                    "concat('lsn ', commit_lsn, ', tran_id ', tran_id)",
+                    "concat('lsn ', commit_lsn, ', tran_id ', coalesce(tran_id, 'NULL'))",
                     "concat(cast(commits as string), ' commits have this lsn')"
                 ), 16) }}
             {%- if is_scan %}

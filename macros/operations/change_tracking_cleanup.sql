@@ -69,9 +69,7 @@
     {%- endset -%}
     {%- set last_time = '(select ' ~ dbt_cdc._last_time_sql('commit_time') ~ ' from ' ~ commits ~ ')' -%}
     select coalesce(min(commit_ts) - 1, 0) as version
-    from {{ commits }}
-        and commit_time <= {{ last_time }}
-        and commit_time >= {{ last_time }} - interval '{{ minutes }}' minute
+    from {{ dbt_cdc._commits_to_keep_sql(commits, 'commit_ts', 'commit_time', last_time, minutes) }}
 {%- endmacro %}
 
 

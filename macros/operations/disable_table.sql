@@ -10,11 +10,13 @@
             ) %}
         {% endif %}
         {% set known = dbt_cdc._registered_if_any() %}
-        {% set found = dbt_cdc._registered_of_table(
+        {% set half_gone = dbt_cdc._published_state().intervals.get(capture_instance | trim | lower)
+            if capture_instance | trim | lower not in known %}
+        {% set found = [half_gone] if half_gone else dbt_cdc._registered_of_table(
             known, source_schema, source_name, capture_instance | trim) %}
         {% set left = known.values() | reject('in', found) | map(attribute='role_name') | list %}
         {% set bookmarks = dbt_cdc._bookmarks() %}
-        {% for registered in found %}
+        {% for registered in found if not half_gone %}
             {% do dbt_cdc._report_disabling(registered, bookmarks, dry_run) %}
             {% if not dry_run %}
                 {% do dbt_cdc._revoke_from_role(registered.role_name, [], left) %}
@@ -22,7 +24,7 @@
             {% endif %}
         {% endfor %}
         {% if not dry_run %}
-            {% do dbt_cdc._publish_without(found, found | length == known | length) %}
+            {% do dbt_cdc._publish_without(found, (known.values() | reject('in', found) | list) == []) %}
             {% do dbt_cdc._tell_agent_of_models() %}
         {% else %}
             {% do log('nothing was removed: dry_run', info=true) %}
@@ -104,8 +106,8 @@
 {% endmacro %}
 
 
-{#- Each statement can be repeated; the row in change_tables goes last, so that a killed operation is
-    taken up again by the same command. -#}
+{#- Each statement can be repeated; the row in change_tables goes last, and then what readers are told, so that a
+    killed operation is taken up again by the same command. -#}
 {% macro _drop_instance(registered) %}
     {% for name in dbt_cdc._functions_of(registered.capture_instance) %}
         {% do run_query('drop function if exists ' ~ dbt_cdc._function_name(name)) %}

@@ -15,7 +15,8 @@
 
 {% macro _registered_state_sql(mapping=none) -%}
     select
-        instances.*,
+        instances.* except (create_date),
+        cast(instances.create_date as string) as create_date,
         to_json(coalesce(columns.columns, array())) as columns,
         to_json(coalesce(keys.columns, array())) as index_columns
     from {{ dbt_cdc._state_beside(mapping, 'change_tables') }} as instances

@@ -9,9 +9,22 @@
             select cast(max(tran_end_time) as string) from {{ published }}
             and tran_end_time > {{ last_time }}
         ) as time_to_come
-    from {{ published }}
-        and tran_end_time <= {{ last_time }}
-        and tran_end_time >= {{ last_time }} - interval '{{ retention }}' minute
+    from {{ dbt_cdc._commits_to_keep_sql(published, 'start_lsn', 'tran_end_time', last_time, retention) }}
+{%- endmacro %}
+
+
+{#- Those within the retention; one without a time is older than that where a later one is. -#}
+{% macro _commits_to_keep_sql(commits, order, time, last_time, minutes) -%}
+{%- set first_time = last_time ~ " - interval '" ~ minutes ~ "' minute" -%}
+{{ commits }}
+        and (
+            {{ time }} <= {{ last_time }}
+            and {{ time }} >= {{ first_time }}
+            or {{ time }} is null
+            and coalesce({{ order }} > (
+                select max({{ order }}) from {{ commits }} and {{ time }} < {{ first_time }}
+            ), true)
+        )
 {%- endmacro %}
 
 

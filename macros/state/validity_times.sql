@@ -57,7 +57,8 @@
     select
         {%- for lsn in low_ends %}
         cast(coalesce(
-            max(case when commit_lsn < '{{ lsn }}' then commit_time end), min(begin_time)
+            {{ dbt_cdc._last_time_sql("if(commit_lsn < '" ~ lsn ~ "', commit_time, null)") }},
+            min(begin_time)
         ) as string) as `{{ lsn | lower }}`{{ ',' if not loop.last }}
         {%- endfor %}
     from (

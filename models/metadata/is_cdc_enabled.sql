@@ -3,5 +3,5 @@
 -- Of a schema that is not enabled, or disabled again, there is no such view.
 -- depends_on: {{ ref('change_tables') }}
 select
-    '{{ target.schema }}' as name,
+    '{{ this.schema }}' as name,
     true as is_cdc_enabled

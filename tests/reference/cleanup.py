@@ -12,12 +12,18 @@ if TYPE_CHECKING:
 
 def retention_mark(mapping: Iterable[MappingRow], retention: timedelta) -> str | None:
     """The cleanup job's mark: the smallest LSN whose commit time is at most `retention` before the
-    last one; None where nothing is published."""
-    rows = list(mapping)
-    if not rows:
-        return None
-    low_time = max(row.tran_end_time for row in rows) - retention
-    return min(row.start_lsn for row in rows if row.tran_end_time >= low_time)
+    last one; None where nothing is published. A commit without a time is older where one behind it
+    is."""
+    rows = sorted(mapping, key=lambda row: row.start_lsn)
+    times = [row.tran_end_time for row in rows if row.tran_end_time is not None]
+    if not times:
+        return rows[0].start_lsn if rows else None
+    low_time, mark = max(times) - retention, None
+    for row in rows:
+        if row.tran_end_time is not None and row.tran_end_time >= low_time:
+            return mark or row.start_lsn
+        mark = None if row.tran_end_time is not None else mark or row.start_lsn
+    raise AssertionError("the last time is within the retention")
 
 
 def raised(low_end: str, mark: str | None) -> str:

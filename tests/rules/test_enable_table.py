@@ -15,7 +15,18 @@ from typing import Any
 import pytest
 from database import Answer, Rows
 from harness import PACKAGE, DbtResult
-from shop import HIGH, LOW, NOTES, ORDERS, ORDERS_V2, Shop, described, registered, seen
+from shop import (
+    HIGH,
+    INSTANCES,
+    LOW,
+    NOTES,
+    ORDERS,
+    ORDERS_V2,
+    Shop,
+    described,
+    registered,
+    seen,
+)
 
 EXTENDED = {"enable_extended_ddl_handling": 1}
 REFUSALS: list[tuple[str, dict[str, Any]]] = [
@@ -549,6 +560,30 @@ def test_who_reads_an_instance_that_goes(shop: Shop) -> None:
     said = shop.operation("disable_table", {r"from \S*consumer_bookmarks": [row]}, **arguments)
     assert said.success and "consumed by orders: move each to another instance" in said.output
     assert "consumed by" not in shop.operation("disable_table", **arguments).output
+
+
+def test_what_readers_are_told_goes_last(shop: Shop) -> None:
+    """A disable_table that was killed in front of it is taken up again."""
+    left = {"capture_instance": "dbo_orders", "low_end": LOW, "end_lsn": None, "high_end": HIGH,
+            "high_time": None, "is_overtaken": False}  # fmt: skip
+    written: list[str] = []
+
+    def publish(sql: str) -> Rows:
+        written.extend(re.findall("create or replace view", sql))
+        return [dict(left)]
+
+    others: dict[str, Answer] = {
+        "start_lsn as low_end": publish,
+        r"from \S*change_tables as instances": [registered(i) for i in INSTANCES if i != NOTES],
+    }
+    arguments = {"source_schema": "dbo", "source_name": "notes", "capture_instance": "DBO_Notes"}
+    shown = shop.operation("disable_table", others, **arguments, dry_run=True)
+    assert shown.success and "nothing was removed: dry_run" in shown.output
+    assert not written
+    said = shop.dbt("run-operation", "disable_table", "--args", json.dumps(arguments),
+                    answer=others, may_lack=True)  # fmt: skip
+    assert said.success, said.output
+    assert "removed: dbo_notes" in said.output and written
 
 
 def test_tables_that_differ_in_letter_case(shop: Shop) -> None:

@@ -328,8 +328,8 @@ def test_a_cleanup_advises_what_it_obeys(shop: Shop, is_job: bool) -> None:
 def test_the_retention_counts_from_what_has_been(shop: Shop) -> None:
     (sql,) = shop.values(("_retention_mark_sql", {"high_end": HIGH}, 60))
     last = "coalesce(max(tran_end_time) filter (where tran_end_time <= current_timestamp()"
-    assert sql.count(last) == 3
-    assert sql.count(f"start_lsn <= '{HIGH}'") == 2 + 3
+    assert sql.count(last) == 4
+    assert sql.count(f"start_lsn <= '{HIGH}'") == 3 + 4
 
 
 @pytest.mark.parametrize(

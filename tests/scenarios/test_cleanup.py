@@ -6,10 +6,12 @@ import json
 import random
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from asking import rows as asked
 from asking import values
 from capturing import Capture
 from harness import Project
@@ -306,8 +308,35 @@ def test_a_commit_whose_time_is_still_to_come(story: tuple[Capture, Writer]) -> 
         capture, "cleanup"
     )
     assert set(low_ends(capture).values()) == {int_to_lsn(30)}
-    capture.land(writer.commits([START + timedelta(hours=10, minutes=5)]))
+    late = writer.commits([datetime(2999, 1, 1, tzinfo=UTC), START + timedelta(hours=12)])
+    capture.land(late)
     capture.run()
+    # the low end lies behind both
+    operation(capture, "cleanup")
+    low_times = capture.sql("select date_format(low_time, 'yyyy') from {schema}.validity_intervals")
+    assert {row[0] for row in low_times} == {str(START.year)}
+    window = "'2024-05-01 11:00:00', '2024-05-01 12:00:00'"
+    found = asked(
+        capture, [f"all_changes_between('dbo_{n}', {window})" for n in ("items", "notes")]
+    )
+    assert [row[0] for part in found for row in part] == [late[-1].lsn]
+
+
+@pytest.mark.more
+def test_a_commit_without_a_time_is_kept(make_project: Callable[..., Project]) -> None:
+    """Until a later one is older than the retention."""
+    capture, writer = made(make_project), Writer()
+    known = [START, None, START + timedelta(hours=1), None, None, START + timedelta(hours=9)]
+    capture.land([replace(r, record_time=t) for t in known for r in writer.commits([START])])
+    capture.run()
+    mark = retention_mark(mapping(capture), timedelta(hours=1))
+    assert mark == int_to_lsn(12)
+    operation(capture, "change_job", job_type="cleanup", retention=60)
+    operation(capture, "cleanup")
+    assert set(low_ends(capture).values()) == {mark}
+    assert sorted(lsns(capture, "dbo_items") + lsns(capture, "dbo_notes")) == [
+        int_to_lsn(n) for n in (12, 15, 18)
+    ]
 
 
 @pytest.mark.more

@@ -7,6 +7,7 @@ import re
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
+from decimal import Decimal
 
 import pytest
 from capturing import Capture, instance_yaml
@@ -58,6 +59,47 @@ def test_before_the_first_publication(shop: Capture) -> None:
     shop.run()
     assert len(shop.sql("select * from {schema}.now")) == 1
     assert len(shop.sql("select * from {schema}.changes")) == 1
+
+
+@pytest.mark.more
+def test_a_table_that_an_earlier_yaml_has_made(make_project: Callable[..., Project]) -> None:
+    """By --empty, before its instance is entered: it has no rows, and gets the columns of today."""
+    first = replace(ITEMS, columns=(("id", "int"), ("price", "decimal(12,2)")))
+    made, columns = Capture(make_project, [first]), (("id", "int"), ("price", "decimal(12,4)"))
+    made.run("--empty")
+    now = replace(first, columns=(*columns, ("more", "string")))
+    made.project.write("models/instances.yml", instance_yaml([now]))
+    made.land(insert(0, '{"id": 1, "price": "1.2345", "more": "x"}'))
+    made.run()
+    (row,) = made.sql("select id, price, more from {schema}.dbo_items_ct")
+    assert tuple(row) == (1, Decimal("1.2345"), "x")
+
+
+@pytest.mark.more
+def test_records_that_name_no_transaction(make_project: Callable[..., Project]) -> None:
+    """Of one LSN: the error says which."""
+    made = Capture(make_project, [ITEMS, NOTES])
+    lsn, tables = int_to_lsn(1), ("items", "notes")
+    made.land(LogRecord(lsn, None, "TRUNCATE", None, "dbo", table) for table in tables)
+    result = made.project.dbt("run")
+    assert not result.success
+    assert f"lsn {lsn}, tran_id NULL: 2 commits have this lsn" in result.output
+
+
+@pytest.mark.more
+def test_columns_that_are_called_as_images_are(make_project: Callable[..., Project]) -> None:
+    """A value that does not fit is said to be the column's."""
+    names = ("image", "after_image", "before_image")
+    columns = (("id", "int"), *((name, "varchar(3)") for name in names))
+    made = Capture(make_project, [replace(ITEMS, columns=columns)])
+    for number, name in enumerate(names):
+        made.land(insert(number, json.dumps({"id": 1, name: "abcd"})))
+        found = made.project.dbt("run")
+        assert not found.success
+        said = f"column {name}, lsn {int_to_lsn(2 * number + 1)}: the value abcd of the after image"
+        assert f"{said} does not fit varchar(3)" in found.output
+        made.amend(int_to_lsn(2 * number + 1), after_image='{"id": 1}')
+        made.run()
 
 
 def test_build_recovers_from_a_failed_scan(shop: Capture) -> None:

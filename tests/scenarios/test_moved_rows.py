@@ -8,6 +8,7 @@ import random
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from decimal import Decimal
+from itertools import pairwise
 
 import pytest
 from capturing import Capture
@@ -172,6 +173,35 @@ def test_columns_may_be_called_as_one_likes(make_project: Callable[..., Project]
     assert "column life is NULL in 1 rows that got another key" in target.run().output
     *_, row = target.changes(wide)
     assert row.values == (2, None, "y", *names[2:])
+
+
+@pytest.mark.more
+def test_null_is_a_key_value_like_any_other(make_project: Callable[..., Project]) -> None:
+    """Of a unique key, before and after the row moves."""
+    keyed = CaptureInstance(
+        "dbo", "docs", "dbo_docs", (("tenant", "int"), ("code", "string"), ("body", "string")),
+        ("tenant", "code"), "partial",
+    )  # fmt: skip
+    target, source = Capture(make_project, [keyed], models=MODELS), Source(1)
+    keys = [{"tenant": tenant, "code": code} for tenant, code in
+            ((None, "a"), (None, "b"), (5, "b"), (5, None))]  # fmt: skip
+    target.land([
+        source.record("a", "BEGIN"),
+        source.record("a", "INSERT", None, {**keys[0], "body": "long"}),
+        source.record("a", "INSERT", None, {"tenant": 1, "code": "a", "body": "other"}),
+        source.record("a", "COMMIT"),
+    ])  # fmt: skip
+    target.run()
+    for old, new in pairwise(keys):
+        target.land([
+            source.record(str(new), "BEGIN"),
+            source.record(str(new), "UPDATE", old, new),
+            source.record(str(new), "COMMIT"),
+        ])  # fmt: skip
+        target.run()
+        assert target.changes(keyed)[-1].values == (*new.values(), "long")
+        found = target.sql("select * from {schema}.now where body = 'long'")
+        assert [tuple(row)[:2] for row in found] == [tuple(new.values())]
 
 
 @pytest.mark.more
