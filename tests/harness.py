@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dbt import selected_resources
 from dbt.cli.main import dbtRunner
 from dbt_common.tests import enable_test_caching
 from furniture import Furniture, Schema
@@ -254,6 +255,8 @@ class Project:
             options.append("--no-write-json")
         if vars is not None:
             options.append(f"--vars={json.dumps(vars)}")
+        # a process of its own begins so, and `dbt retry` ends so
+        selected_resources.set_selected_resources([])
         with contextlib.redirect_stdout(io.StringIO()) as printed:
             manifest = self._manifest(options, listen) if args[0] in READ_BEFORE else None
             done = dbtRunner(manifest, callbacks=[listen]).invoke([*args, *options])

@@ -34,6 +34,8 @@
     is known of all. -#}
 {% macro _touched_by_command(window) %}
     {% set models, tables = [], [] %}
+    {#- dbt retry does not say what it runs -#}
+    {% do return(window.touched_tables) if not selected_resources %}
     {% for id in selected_resources if id in graph.nodes %}
         {% do return(window.touched_tables) if graph.nodes[id].config.materialized == 'publication' %}
         {% do models.append(graph.nodes[id].name) %}

@@ -32,8 +32,9 @@
     {% for id in (node.get('depends_on') or {}).get('nodes', []) if id in graph.nodes and id not in seen %}
         {% set parent = graph.nodes[id] %}
         {% set bookmarks = state.bookmarks.get(dbt_cdc._consumer_name(parent), {}) %}
-        {% set consumer = dbt_cdc._invocation_cache().get('consumers', {}).get(dbt_cdc._consumer_name(parent))
-            if id in selected_resources else none %}
+        {% set consumer = dbt_cdc._invocation_cache().get('consumers', {}).get(dbt_cdc._consumer_name(parent)) %}
+        {#- where dbt retries it does not say what is selected -#}
+        {% set runs_here = id in selected_resources or not selected_resources and dbt_cdc._is_building() %}
         {% do seen.update({id: true}) %}
         {% if consumer and dbt_cdc._is_overtaken(consumer) %}
             {% for name, window in consumer.windows.items() %}
@@ -42,7 +43,8 @@
                     'last_lsn': window.consumed_lsn or '', 'last_time': bookmarks.get(name, {}).get('last_time'),
                 }) %}
             {% endfor %}
-        {% elif id in selected_resources or not bookmarks and parent.config.materialized in ['view', 'ephemeral'] %}
+        {% elif consumer or not bookmarks and parent.config.materialized in ['view', 'ephemeral']
+            or runs_here and not (dbt_cdc._is_building() and dbt_cdc._is_consumer(parent)) %}
             {% do dbt_cdc._add_bookmarks_behind(parent, state, seen, behind) %}
         {% else %}
             {% for instance, bookmark in bookmarks.items()

@@ -68,8 +68,11 @@
 {% endmacro %}
 
 
-{#- Whether this very command captures: it builds, and a part of the capture job is among what it builds. -#}
+{#- Whether this very command captures: it builds, and a part of the capture job is among what it builds; dbt retry does
+    not say what that is. -#}
 {% macro _captures_now() %}
+    {% do return(true) if dbt_cdc._is_building() and not selected_resources
+        and dbt_cdc._invocation_cache().get('window') %}
     {% for id in (selected_resources if dbt_cdc._is_building() else [])
         if id in graph.nodes and dbt_cdc._is_of_capture(graph.nodes[id]) %}
         {% do return(true) %}

@@ -771,6 +771,26 @@ def test_a_consumer_waits_for_one_that_it_reads(capturing: Capture) -> None:
     assert len(seen()) == 4
 
 
+@pytest.mark.more
+def test_a_retry_runs_a_consumer_and_one_that_reads_it(capturing: Capture) -> None:
+    """dbt does not say then what is selected: neither waits for the other."""
+    named = "{{ config(materialized='table') }} select * from {{ ref('items') }}"
+    writer, project = begun(capturing), capturing.project
+    for path, text in {"items": REPLICA, "named": named, "seen": SEEN}.items():
+        project.write(f"models/{path}.sql", text)
+    for number, name in ((2, "b"), (3, "c")):
+        capturing.land(writer.insert("items", id=number, name=name))
+        project.write("models/items.sql", REPLICA.replace("select *", "select nothing.*"))
+        failed = project.dbt("run", "--write-json")
+        assert not failed.success and failed.messages["seen"].status == "skipped"
+        project.write("models/items.sql", REPLICA)
+        retried = project.ok("retry")
+        assert "waits for" not in retried.output
+        found = capturing.sql("select id, name from {schema}.seen order by id")
+        assert [tuple(row) for row in found][number - 1 :] == [(number, name)]
+        assert "dbo_items_ct" not in retried.messages
+
+
 def test_a_consumer_reads_one_that_is_further(capturing: Capture) -> None:
     """It waits for another; what it read of the first was taken back within its next window."""
     joined = (
