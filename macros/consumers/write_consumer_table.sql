@@ -10,6 +10,7 @@
         {% do dbt_cdc._check_added_columns(consumer, columns, added) %}
         {% do dbt_cdc._check_key_of_instance(
             consumer, columns, dbt_cdc._consumer_key(consumer, columns), changes) %}
+        {% set changes = dbt_cdc._with_operations(consumer, changes) %}
         {% set rows = dbt_cdc['_' ~ consumer.kind ~ '_rows'](columns, changes, consumer) %}
         {% do get_assert_columns_equivalent(rows) if (config.get('contract') or {}).enforced %}
     {% endif %}
@@ -27,6 +28,24 @@
         {%- endcall %}
     {% endif %}
 {% endmacro %}
+
+
+{#- The changes, each with an operation: by one that has none a row would neither come nor go. A value and no filter:
+    what reads it may drop NULL before. -#}
+{% macro _with_operations(consumer, changes) -%}
+select
+    * except (`__$operation`),
+    if(`__$operation` between 1 and 5, `__$operation`, raise_error(concat(
+        {{ dbt_cdc._literal(
+            'CDC 22938: ' ~ consumer.kind ~ ' ' ~ consumer.name ~ ' gives a change the __$operation ') }},
+        coalesce(cast(`__$operation` as string), 'NULL'),
+        {{ dbt_cdc._literal(dbt_cdc._advice('pass on that of new_changes, and give 1 where the row is not to be in the '
+            ~ 'table: a case without else gives NULL, so write else 1')) }}
+    ))) as `__$operation`
+from (
+    {{ dbt_cdc._indent(changes, 4) }}
+)
+{%- endmacro %}
 
 
 {% macro _check_added_columns(consumer, columns, added) %}

@@ -963,3 +963,28 @@ def test_an_instance_that_is_left_out_and_comes_back(capturing: Capture, is_anew
             ("items", 1), ("items", 2), ("lines", 1), ("lines", 2)
         ]  # fmt: skip
     assert len(capturing.sql("select * from {schema}.cdc_consumers")) == 2
+
+
+@pytest.mark.more
+@pytest.mark.parametrize("kind", ["replica", "history"])
+def test_a_change_without_an_operation(capturing: Capture, kind: str) -> None:
+    """Its row would stay for good, or never come."""
+    part = (
+        "* except (`__$operation`),"
+        " case when name = 'a' then `__$operation` else null end as `__$operation`"
+    )
+    model = REPLICA.replace("*", part).replace("'replica'", f"'{kind}'")
+    writer, project = begun(capturing, items=model), capturing.project
+    one, two = {"id": 1, "name": "a"}, {"id": 1, "name": "b"}
+    capturing.land(writer.commit("items", one, two))
+    for options, given in ((), "NULL"), (["--full-refresh"], "NULL"), ((), "6"):
+        project.write("models/items.sql", model.replace("null", given.lower()))
+        result = project.dbt("run", *options)
+        said = f"CDC 22938: {kind} items gives a change the __$operation {given}: pass on that of"
+        assert not result.success and said in result.output, result.output
+        assert "write else 1" in result.output and "\tat " not in result.output
+        assert ids(capturing, "items") == [1]
+    project.write("models/items.sql", model.replace("null", "1"))
+    capturing.run()
+    present = "items where valid_to_lsn is null" if kind == "history" else "items"
+    assert ids(capturing, present) == []
