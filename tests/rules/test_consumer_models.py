@@ -415,3 +415,85 @@ def test_a_renamed_key_is_taken(shop: Shop, columns: str) -> None:
     with shop.with_models({"renamed.sql": model}) as selection:
         result = shop.dbt("run", "--select", selection, answer=ANSWERS, may_lack=True)
     assert "OK created sql replica model" in result.output
+
+
+KEPT = [
+    "select * from {changes}",
+    "select * except (notes), 1 as one from {changes} as c",
+    "select c.* except (`notes`, date), c.notes, c.`date`, `c`.`pay load` from {changes} c",
+    "select\n    id,  -- upper(notes) note\n    notes\n    , `pay load`\n    , date from {changes}",
+    "select id, notes as notes, c.date date, status Status from {changes} as c",
+    "select distinct notes, 'upper(notes) as note' as text, \"notes\" from {changes}",
+    "select *, case when id > 1 and `__$operation` = 2 then 'notes' end as kind from {changes}",
+    "select *, cast(day as date) as d, day::date, date(day) f, date '2024-01-01' from {changes}",
+    "select *, id + interval 1 year + interval '1' year as later, id date from {changes}",
+    "select *, extract(year from id) as year, 1 notes, null as status from {changes}",
+    "with notes as (select * from {changes}) select notes.*, notes.id as x from notes",
+    "with c as (select id, notes from {changes}), d as (select id, notes from c) select * from d",
+    "with a (id, notes) as (select id, notes from {changes}) select * from a",
+    "with n as (select id, upper(notes) as note from names where status = 1 group by notes)\n"
+    "select c.*, n.note from {changes} c left join n on c.id = n.id",
+    "select c.id, c.notes, n.notes as other, upper(n.status) s from {changes} as c\n"
+    "left outer join `db`.`names` as n on c.id = n.id and n.status = 'x' and status > 1",
+    "select c.*, names.notes note from {changes} c left join db.names using (id)",
+    "select c.*, n.notes note from {changes} c left join (select id, notes from x) n using (id)",
+    "select *, (select max(notes) as notes from names where names.id = c.id) as m from {changes} c",
+    "select id, notes from {changes} where status = 1 order by notes",
+    "select id, notes from {changes} union all select id, notes from {changes}",
+    "select *, count(*) filter (where id > 1) over (partition by id) n from {changes}",
+]
+COMPUTED = [
+    "select id, notes note from {changes}",
+    "select id, notes as note from {changes}",
+    "select c.notes note from {changes} c",
+    "select id, upper(notes) note from {changes}",
+    "select id, coalesce(upper(notes), '') as notes from {changes}",
+    "select id, notes || '' as note from {changes}",
+    "select id, notes::string as note from {changes}",
+    "select id, case when notes like 'x%' then 1 end as flag from {changes}",
+    "select id, case status when 1 then 'x' end status from {changes}",
+    "select *, date + 1 as later from {changes}",
+    "select *, `year` + 1 as later from {changes}",
+    "select *, c.year + 1 from {changes} as c",
+    "select *, year(`pay load`) from {changes} as c",
+    "select *, notes.part from {changes}",
+    "select *, row_number() over (partition by id order by notes) as n from {changes}",
+    "select *, count(*) filter (where notes is null) over (partition by id) as n from {changes}",
+    "with c as (select * from {changes}) select id, NOTES\nAS note from c",
+    "with c as (select id, notes from {changes}), d as (select c.notes x from c) select * from d",
+    "select * from (select id, trim(both from notes) from {changes}) as t",
+    "select c.*, n.name from {changes} c left join names n on c.status = n.status",
+    "select *, upper(notes) as note from {changes} left join names using (id)",
+    "select * from {changes} union all select id, notes as note from {changes}",
+]
+
+
+def test_columns_that_a_model_computes_with(shop: Shop) -> None:
+    """Over partial images: what an update does not tell would be NULL there."""
+    columns = {name: name for name in ("notes", "status", "date", "pay_load", "year", "year_")}
+    found: Any = [sql.replace("{changes}", "(\n __changes__ \n)") for sql in KEPT + COMPUTED]
+    for macro in ("_without_quotes", "_without_same_names"):
+        found = shop.values(*((macro, sql) for sql in found))
+    found = shop.values(*(("_computed_column", columns, sql) for sql in found))
+    told = dict(zip(KEPT + COMPUTED, found, strict=True))
+    assert [sql for sql in KEPT if told[sql]] == []
+    assert [sql for sql in COMPUTED if not told[sql]] == []
+
+
+OPERATIONS = {
+    "select * from {changes}": False,
+    "select id, `__$operation`, c.`__$operation` as `__$operation` from {changes} c": False,
+    "select *, if(`__$operation` = 1, 'gone', '') as gone from {changes}": False,
+    "select *, case when 1 <> `__$operation` then `__$operation` end as o from {changes}": False,
+    "select *, case when id > 1 then 4 else 1 end `__$operation` from {changes}": True,
+    "select *, if(id > 1, 4, 1)`__$operation` from {changes}": True,
+    "select *, 4 `__$operation` from {changes}": True,
+    "select *, id as `__$OPERATION` from {changes}": True,
+}
+
+
+def test_operations_that_a_model_gives(shop: Shop) -> None:
+    found: Any = list(OPERATIONS)
+    for macro in ("_without_quotes", "_without_same_names", "_gives_operation"):
+        found = shop.values(*((macro, sql) for sql in found))
+    assert found == list(OPERATIONS.values())
