@@ -8,6 +8,15 @@
         and bookmark.get('source_table') in [none, instance.table] %}
         {% set lost_lsn = (consumer.instances.get(instance.name | lower) or {}).lost_lsn %}
         {% set old = consumer.instances[name] %}
+        {% set goes_on = bookmark.last_lsn and not consumer.starts_over and dbt_cdc._is_building() %}
+        {% if goes_on and not consumer.intervals.get(instance.name | lower, {}).get('high_end') %}
+            {% do dbt_cdc.raise_cdc_error(
+                313, consumer.name ~ ' cannot be handed over to ' ~ instance.name ~ ' yet: nothing of that is '
+                ~ 'published, and nothing tells what it will lack',
+                'let it read ' ~ name ~ ' as before, and hand it over when a run has published ' ~ instance.name
+                ~ ', which the next commit enables'
+            ) %}
+        {% endif %}
         {#- what this command has published itself has no scanned_lsn -#}
         {% set scanned_lsn = consumer.intervals.get(name, {}).get('scanned_lsn', '0xG') %}
         {% if dbt_cdc._is_building() and bookmark.last_lsn and [bookmark.last_lsn, scanned_lsn] | max < (lost_lsn or '')
