@@ -40,7 +40,8 @@
                 ~ "' and `__$start_lsn` <= '" ~ lost_lsn ~ "' limit 1") %}
             {% do return(dict(bookmark, last_lsn=[bookmark.last_lsn, lost_lsn] | max)) %}
         {% endif %}
-        {% do return(bookmark) %}
+        {#- a loss is accepted of one instance -#}
+        {% do return(dict(bookmark, accepts_loss=false)) %}
     {% endfor %}
     {#- of which table one was that is not entered any more, a bookmark of an older version does not tell -#}
     {% for name, bookmark in consumer.bookmarks.items() if bookmark.get('source_table') == instance.table

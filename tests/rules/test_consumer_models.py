@@ -458,6 +458,14 @@ def test_an_instance_that_is_not_enabled_yet_takes_nobody_over(shop: Shop, kind:
     assert "handed over" not in moved(shop, kind, mark=mark)
 
 
+def test_a_loss_is_accepted_of_one_instance(shop: Shop) -> None:
+    mark = {"last_lsn": None, "accepts_loss": True}
+    lost = {"dbo_orders_v2": LOST}
+    assert "moved would start without a part" in moved(shop, "replica", mark=mark, lost=lost)
+    own = {**mark, "capture_instance": "dbo_orders_v2"}
+    assert "would start" not in moved(shop, "replica", mark=own, lost=lost)
+
+
 KEPT = [
     "select * from {changes}",
     "select * except (notes), 1 as one from {changes} as c",
