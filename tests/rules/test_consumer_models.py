@@ -458,6 +458,18 @@ def test_an_instance_that_is_not_enabled_yet_takes_nobody_over(shop: Shop, kind:
     assert "handed over" not in moved(shop, kind, mark=mark)
 
 
+def test_a_late_commit_that_the_second_instance_has(shop: Shop) -> None:
+    """A consumer that goes on behind it would never have it."""
+    mark = {"last_lsn": BEFORE}
+    said = (
+        f"CDC 313: moved has consumed dbo_orders up to {BEFORE}; dbo_orders_v2 has changes before, "
+        f"of the commit {LOW}, which dbo_orders lacks, as where it landed too late: dbt run --full"
+    )
+    assert said in moved(shop, "replica", mark=mark, late=LOW)
+    assert "too late" not in moved(shop, "replica", "--full-refresh", mark=mark, late=LOW)
+    assert "CDC 313" not in moved(shop, "replica", mark=mark)
+
+
 def test_a_loss_is_accepted_of_one_instance(shop: Shop) -> None:
     mark = {"last_lsn": None, "accepts_loss": True}
     lost = {"dbo_orders_v2": LOST}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import chain
@@ -20,6 +21,12 @@ pytestmark = pytest.mark.slow
 ITEMS = CaptureInstance("dbo", "items", "dbo_items", (("id", "int"), ("name", "string")), ("id",))
 AGAIN = CaptureInstance("dbo", "items", "items_again", ITEMS.columns, ("id",))
 PLAIN = {"cdc_persistent_functions": False}
+SELECT = " select * from {{ dbt_cdc.new_changes('dbo_items') }}"
+CONSUMERS = {
+    "now": "{{ config(materialized='replica') }}" + SELECT,
+    "feed": "{{ config(materialized='incremental', incremental_strategy='append',"
+    " file_format='delta') }}" + SELECT,
+}
 PASS = ("--vars", "{cdc_late_commits: pass}")
 
 
@@ -35,6 +42,10 @@ def refused(target: Capture, *parts: str) -> None:
     assert "org.apache" not in result.output
 
 
+def read(target: Capture, table: str) -> list[int]:
+    return sorted(row.id for row in target.sql(f"select id from {{schema}}.{table}"))
+
+
 def ids(target: Capture, instance: CaptureInstance = ITEMS) -> list[int]:
     return sorted(row.values[0] for row in target.changes(instance))
 
@@ -48,6 +59,8 @@ def test_a_late_transaction_is_named_until_a_second_instance_has_it(
     other = writer.insert("others", id=1)
     last = writer.insert("items", id=4, name="n")
     target.land([*first, *third, *last])
+    for name, text in CONSUMERS.items():
+        target.project.write(f"models/{name}.sql", text)
     target.run()
     # a table that nobody captures is nobody's loss
     target.land(other)
@@ -68,6 +81,17 @@ def test_a_late_transaction_is_named_until_a_second_instance_has_it(
     target.run(*PASS)
     assert ids(target, AGAIN) == [1, 2, 3, 4, 5, 6]
     assert "too late" not in target.run().output
+    # consumers that went on behind it would not
+    for name, text in CONSUMERS.items():
+        target.project.write(f"models/{name}.sql", text.replace("dbo_items", "items_again"))
+    messages = target.project.dbt("run").messages
+    for name in CONSUMERS:
+        assert f"of the commit {late[-1].lsn}, which dbo_items lacks" in messages[name].message
+    target.run("--full-refresh", "--select", "now")
+    assert read(target, "now") == [1, 2, 3, 4, 5, 6]
+    target.sql(re.search(r"(update .*?) \(dbt_pack", messages["feed"].message)[1])  # type: ignore
+    target.run()
+    assert read(target, "feed") == [1, 3, 4, 5, 6]
 
 
 @pytest.mark.more
