@@ -22,7 +22,7 @@
         {% do dbt_cdc.raise_cdc_error(
             22938, consumer.kind ~ ' ' ~ consumer.name ~ ' makes another column of ' ~ found
             ~ ', and before_image of ' ~ instance.name ~ ' is partial: where an update does not tell it, that '
-            ~ 'would be NULL', 'keep the column under its name, and rename, compute or join in a view over this model; '
+            ~ 'would be NULL', 'keep the column under its name, and rename or compute in a view over this model; '
             ~ "or where that is meant, give config(meta={'may_compute': true})"
         ) %}
     {% endif %}
@@ -65,7 +65,7 @@
             {% set is_other = path[:-1] | select('in', others) | list %}
             {% set path = path[1:] if path | length > 1 and path[0] in tables else path %}
             {% set name = (path | select('in', columns) | list + [none])[0] %}
-            {% if name and not is_other and at.clause in ['select', 'from']
+            {% if name and not is_other and at.clause == 'select'
                 and dbt_cdc._is_value(token, before, after, at)
                 and not (at.clause == 'select' and not at.depth and name == path[-1]
                     and before in ['select', 'distinct', 'all', ',']
@@ -83,8 +83,5 @@
 {% macro _is_value(token, before, after, at) %}
     {% set is_read = modules.re.fullmatch(dbt_cdc._word_before_a_value() ~ "|[^\\w}\\])':.]", before)
         or before == 'from' and at.depth %}
-    {% do return(
-        is_read and not (before == ',' and at.clause == 'from' and not at.depth)
-        and ('.' in token or after not in ['{', "'", '.'] and not dbt_cdc._is_word_of_sql(token))
-    ) %}
+    {% do return(is_read and ('.' in token or after not in ['{', "'", '.'] and not dbt_cdc._is_word_of_sql(token))) %}
 {% endmacro %}

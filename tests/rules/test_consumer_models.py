@@ -493,7 +493,7 @@ KEPT = [
     "with c as (select id, notes from {changes}), d as (select id, notes from c) select * from d",
     "with a (id, notes) as (select id, notes from {changes}) select * from a",
     "with n as (select id, upper(notes) as note from names where status = 1 group by notes)\n"
-    "select c.*, n.note from {changes} c left join n on c.id = n.id",
+    "select c.*, n.note from {changes} c left join n on c.id = n.id and c.status = n.status",
     "select c.id, c.notes, n.notes as other, upper(n.status) s from {changes} as c\n"
     "left outer join `db`.`names` as n on c.id = n.id and n.status = 'x' and status > 1",
     "select c.*, names.notes note from {changes} c left join db.names using (id)",
@@ -523,7 +523,6 @@ COMPUTED = [
     "with c as (select * from {changes}) select id, NOTES\nAS note from c",
     "with c as (select id, notes from {changes}), d as (select c.notes x from c) select * from d",
     "select * from (select id, trim(both from notes) from {changes}) as t",
-    "select c.*, n.name from {changes} c left join names n on c.status = n.status",
     "select *, upper(notes) as note from {changes} left join names using (id)",
     "select * from {changes} union all select id, notes as note from {changes}",
 ]
