@@ -92,12 +92,23 @@ landed as (
 
 {#- A row as it is written: the JSON parser's copy may lack digits. Where it has nested values, the copy. -#}
 {% macro _dms_written(copy, names) -%}
-{%- set flat = '[{](?:[^{}"]++|"(?:[^"\\\\]|\\\\.)*+")*+[}]' -%}
+{%- set written = '"(?:' ~ names ~ ')"\\s*:\\s*(' ~ dbt_cdc._dms_flat() ~ ')' -%}
 if(
-            {{ copy }} rlike {{ dbt_cdc._literal('^' ~ flat ~ '\\z') }},
-            regexp_extract(value, {{ dbt_cdc._literal('"(?:' ~ names ~ ')"\\s*:\\s*(' ~ flat ~ ')') }}, 1),
+            {{ dbt_cdc._dms_is_flat(copy) }},
+            regexp_extract(value, {{ dbt_cdc._literal(written) }}, 1),
             {{ copy }}
         )
+{%- endmacro %}
+
+
+{#- The pattern of a row without nested values. -#}
+{% macro _dms_flat() %}
+    {% do return('[{](?:[^{}"]++|"(?:[^"\\\\]|\\\\.)*+")*+[}]') %}
+{% endmacro %}
+
+
+{% macro _dms_is_flat(image) -%}
+{{ image }} rlike {{ dbt_cdc._literal('^' ~ dbt_cdc._dms_flat() ~ '\\z') }}
 {%- endmacro %}
 
 
@@ -264,8 +275,15 @@ regexp_replace(
 {%- endmacro %}
 
 
+{#- A row without its NULLs; with nested values, which have members of their own, as it is. -#}
 {% macro _dms_without_nulls(image) -%}
-regexp_replace(
-    regexp_replace({{ image }}, ',\\s*"[^"\\\\]*"\\s*:\\s*null', ''), '"[^"\\\\]*"\\s*:\\s*null\\s*,?\\s*', ''
+{%- set null_member = '\\s*"[^"\\\\]*"\\s*:\\s*null' -%}
+if(
+    {{ dbt_cdc._dms_is_flat(image) }},
+    regexp_replace(
+        regexp_replace({{ image }}, {{ dbt_cdc._literal(',' ~ null_member) }}, ''),
+        {{ dbt_cdc._literal('^[{]' ~ null_member ~ '\\s*,?\\s*') }}, '{'
+    ),
+    {{ image }}
 )
 {%- endmacro %}

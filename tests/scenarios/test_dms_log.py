@@ -596,6 +596,28 @@ def test_a_deleted_row_is_the_one_that_tells_more(
     assert json.loads(streamed.records()[0].before_image) == ROW
 
 
+@MORE
+def test_a_deleted_row_has_no_nulls(keyed_stream: Streamed) -> None:
+    """Texts that look like some stay, and so does a row with nested values."""
+    rows: list[dict[str, Any]] = [
+        {"id": 1, "text": ":null, and more", "n": None, "a": ":null"},
+        {"text": None, "n": None, "id": 2, "a": ',"x":null'},
+        {"text": None, "n": None},
+    ]
+    nested = {"text": None, "id": 3, "n": {"x": None, "y": None}}
+    keyed_stream.start()
+    sent = [
+        ("shop", dms_message("delete", seq(n, n), KEYED, str(n), row))
+        for n, row in enumerate([*rows, nested], 1)
+    ]
+    spaced = dms_message("delete", seq(5, 5), KEYED, "5", rows[1])
+    result = keyed_stream.run([*sent, ("shop", json.dumps(json.loads(spaced), indent=2))])
+    assert result.success, result.output
+    found = [json.loads(r.before_image) for r in keyed_stream.records() if r.before_image]
+    told = [{name: v for name, v in row.items() if v is not None} for row in rows]
+    assert found == [*told, nested, told[1]]
+
+
 @pytest.mark.parametrize(
     ("message", "says"),
     [
