@@ -109,7 +109,7 @@ select
 from (
     select
         changes.*,
-        if(changes.commit_lsn > last_commit, 'waits', 'unknown') as fate
+        if(changes.commit_lsn <= last_commit, 'unknown', 'waits') as fate
     from changes
     cross join bounds
     left anti join commits on changes.commit_lsn = commits.commit_lsn

@@ -277,6 +277,19 @@ def test_changes_wait_for_their_commits(notes: Exported) -> None:
 
 
 @pytest.mark.more
+def test_changes_wait_for_the_first_commit(notes: Exported) -> None:
+    """An export of lsn_time_mapping may come after those of the change tables."""
+    begin(notes)
+    change(notes, 50, 40, 2, 1, "a")
+    result = notes.run("--select", "shop_log")
+    assert result.success, result.output
+    assert "wait for their rows in" in result.output
+    commit(notes, 50)
+    assert notes.run().success
+    assert [row[0] for row in rows(notes)] == [50]
+
+
+@pytest.mark.more
 def test_the_log_is_needed_from_the_first_open_record(notes: Exported) -> None:
     """Of a transaction that commits behind the captured ones, and began before them."""
     begin(notes)
