@@ -79,9 +79,8 @@
         {% do return({'name': 'time', 'unit': unit, 'kept': kept, 'steps': units.index(kept) - units.index(unit)}
             if unit and unit != kept and dbt_cdc._type_family(column.data_type) == 'integer' else {'name': none}) %}
     {% endif %}
-    {#- no connector that an adapter reads tells finer steps -#}
-    {% do encoding.update(unit='100ns') if encoding.unit == 'ns'
-        and (name == 'io.debezium.time.NanoTimestamp' or dbt_cdc._adapter_types() is not none) %}
+    {#- SQL Server has no finer steps, and its connector wraps numbers -#}
+    {% do encoding.update(unit='100ns') if encoding.unit == 'ns' and dbt_cdc._told_by_adapters().is_of_sqlserver %}
     {% set is_binary = dbt_cdc._type_family(column.data_type) == 'binary' or encoding.name == 'binary' %}
     {#- A number in an integer column stays one, also where the source means a time by it. -#}
     {% if encoding.name == 'base64'

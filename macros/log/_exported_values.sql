@@ -78,13 +78,25 @@ end
 {%- endmacro %}
 
 
-{#- A datetime of the server, which has no zone. -#}
+{#- A datetime of the server, which has no zone; a text that has one is of it. A cast also takes a number, as seconds,
+    and a text without a date, as of today. -#}
 {% macro _exported_time(name, time_zone, relation) -%}
+{%- set data_type = dbt_cdc._exported_types(relation, [name]).get(name, 'timestamp') -%}
+{%- set is_text = modules.re.match('string|(var)?char', data_type) -%}
+{%- do dbt_cdc.raise_cdc_error(
+    22859, 'change_table_log: ' ~ relation ~ ' has ' ~ name ~ ' as ' ~ data_type,
+    'export it as timestamp, date or string, or cast it in a staging model'
+) if not is_text and not modules.re.fullmatch('timestamp(_ntz|_ltz)?|date', data_type) -%}
+{%- set date = '^\\s*\\d{4,}-\\d+-\\d' -%}
 {%- set time = 'try_cast(' ~ name ~ ' as timestamp)' -%}
 case
-    when {{ name }} is not null and {{ time }} is null then {{ dbt_cdc._raise_bad_record(
+    when {{ name }} is not null and {{ time }} is null
+        {{- ' or not ' ~ name ~ ' rlike ' ~ dbt_cdc._literal(date) if is_text }} then {{ dbt_cdc._raise_bad_record(
         dbt_cdc._literal(relation | string), "concat('" ~ name ~ " is ', " ~ name ~ ")",
         'export times as such, or cast them in a staging model') | indent(4) }}
+    {%- if is_text %}
+    when not {{ name }} rlike {{ dbt_cdc._literal(date ~ '+([T ][\\d:.]*)?\\s*\\z') }} then {{ time }}
+    {%- endif %}
     else {{ time if time_zone == 'UTC' else 'to_utc_timestamp(' ~ time ~ ', ' ~ dbt_cdc._literal(time_zone) ~ ')' }}
 end
 {%- endmacro %}

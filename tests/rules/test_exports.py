@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
-from database import Rows
+from database import Answer, Rows
 from reference.log import int_to_lsn
 from shop import LOW, Shop, described
 
@@ -39,11 +41,17 @@ COLUMNS = (
 END = int_to_lsn(70)
 
 
-def said(shop: Shop, apart: Rows, start_lsn: str | None = LOW) -> str:
+def said(
+    shop: Shop, apart: Rows, start_lsn: str | None = LOW, types: Mapping[str, str] | None = None
+) -> str:
     """What a run of the log says, where some rows of the export are apart; its own statement nobody
-    answers."""
-    answer = {
-        "^describe": described(*COLUMNS),
+    answers. Columns have these types, others are texts."""
+    columns = [
+        {**column, "data_type": (types or {}).get(column["col_name"], "string")}
+        for column in described(*COLUMNS)
+    ]
+    answer: dict[str, Answer] = {
+        "^describe": columns,
         r" as time_zone$": [{"time_zone": "UTC"}],
         r"^select max\(lsn\)": [{"lsn": END}],
         "whole_commits as": apart,
@@ -82,3 +90,16 @@ def test_an_instance_that_begins_behind_the_log(shop: Shop) -> None:
 def test_an_instance_that_has_just_been_enabled(shop: Shop) -> None:
     """Its start_lsn is NULL until the capture job has been there."""
     assert "nothing answers: create or replace temporary view late_log" in said(shop, [], None)
+
+
+@pytest.mark.parametrize("data_type", ["bigint", "decimal(20,0)"])
+def test_times_that_land_as_numbers(shop: Shop, data_type: str) -> None:
+    """A cast would take milliseconds for seconds."""
+    assert (
+        f"lsn_time_mapping has tran_end_time as {data_type}: export it as timestamp, date or string"
+    ) in said(shop, [], types={"tran_end_time": data_type})
+
+
+def test_times_that_land_as_times(shop: Shop) -> None:
+    types = {"tran_begin_time": "timestamp_ntz", "tran_end_time": "date"}
+    assert "nothing answers: create or replace temporary view" in said(shop, [], None, types)

@@ -479,6 +479,34 @@ def test_a_time_that_is_none(notes: Exported) -> None:
 
 
 @pytest.mark.more
+def test_a_text_of_a_time_may_have_an_offset(make_project: Callable[..., Project]) -> None:
+    """One without is of the server; one of a time of day alone is none."""
+    notes = Exported(make_project, [NOTES], time_zone="'Europe/Berlin'")
+    begin(notes)
+    times = TIMES.replace("timestamp", "string")
+    notes.sql(f"create or replace table {{schema}}_cdc.lsn_time_mapping ({times}) using delta")
+    texts = ["2026-03-01 12:00:00.5+02:00", "2026-03-01 12:00:00", "2026-03-01T12:00:00Z"]
+
+    def land(number: int, text: str) -> DbtResult:
+        change(notes, number + 1, number, 2, number, "a")
+        notes.sql(
+            f"insert into {{schema}}_cdc.lsn_time_mapping values ('{lsn(number + 1)}', '{text}', "
+            f"'{text}', '0x{number:04X}', null)"
+        )
+        return notes.run("--select", "shop_log")
+
+    for number, text in zip((50, 60, 70), texts, strict=True):
+        assert land(number, text).success
+    query = "select cast(record_time as string) from {schema}.shop_log where operation = 'COMMIT'"
+    assert [row[0] for row in notes.sql(f"{query} order by lsn")] == [
+        "2026-03-01 10:00:00.5",
+        "2026-03-01 11:00:00",
+        "2026-03-01 12:00:00",
+    ]
+    assert "tran_end_time is 12:34:56" in land(80, "12:34:56").output
+
+
+@pytest.mark.more
 @pytest.mark.parametrize("data_type", ["string", "varchar(1073741823)"])
 def test_a_value_that_the_first_row_of_an_update_never_has(notes: Exported, data_type: str) -> None:
     """SQL Server leaves text, ntext and image out of it: what was cleared is an error, not a change
