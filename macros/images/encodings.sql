@@ -79,8 +79,8 @@
         {% do return({'name': 'time', 'unit': unit, 'kept': kept, 'steps': units.index(kept) - units.index(unit)}
             if unit and unit != kept and dbt_cdc._type_family(column.data_type) == 'integer' else {'name': none}) %}
     {% endif %}
-    {#- SQL Server has no finer steps, and its connector wraps numbers -#}
-    {% do encoding.update(unit='100ns') if encoding.unit == 'ns' and dbt_cdc._told_by_adapters().is_of_sqlserver %}
+    {#- no connector that an adapter reads tells finer steps; a log of one's own may -#}
+    {% do encoding.update(unit='100ns') if encoding.unit == 'ns' and dbt_cdc._adapter_types() is not none %}
     {% set is_binary = dbt_cdc._type_family(column.data_type) == 'binary' or encoding.name == 'binary' %}
     {#- A number in an integer column stays one, also where the source means a time by it. -#}
     {% if encoding.name == 'base64'

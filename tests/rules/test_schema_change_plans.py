@@ -742,6 +742,16 @@ def test_times_of_day_in_one_unit(shop: Shop) -> None:
     assert found == list(cases.values())
 
 
+def test_steps_of_nanoseconds(shop: Shop) -> None:
+    """Numbers that a connector wraps are told by steps of 100, which an own log need not have."""
+    column = {"name": "at", "data_type": "timestamp"}
+    call = ("_encoding_of", column, None, "io.debezium.time.NanoTimestamp")
+    assert shop.values(call) == [{"name": "timestamp", "unit": "ns"}]
+    adapter = "{{ config(meta={'cdc_source_types': {}, 'cdc_connector': 'sqlserver'}) }} select 1"
+    with shop.with_models({"adapter.sql": adapter}):
+        assert shop.values(call) == [{"name": "timestamp", "unit": "100ns"}]
+
+
 def test_types_of_a_binary_log(shop: Shop) -> None:
     """Columns that are typed so are not outgrown by the first ALTER, nor is one kept as text."""
     columns = {t: {"type": kind, "source_type": t} for t, kind in BINLOG_TYPES}
