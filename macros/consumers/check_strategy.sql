@@ -65,7 +65,7 @@
         and on_change not in ['sync_all_columns', 'fail'] %}
         {% set present, widened = {}, {} %}
         {% set numbers_and_times = '(?i)(tiny|small|big)?int|float|double|decimal[(].*|date|timestamp(_ntz)?' %}
-        {% for column in adapter.get_columns_in_relation(this)
+        {% for column in dbt_cdc._table_columns(this)
             if modules.re.fullmatch(numbers_and_times, column.dtype) %}
             {% do present.update({column.name | lower: column.dtype | lower}) %}
         {% endfor %}

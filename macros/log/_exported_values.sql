@@ -23,7 +23,7 @@
     {% set described = dbt_cdc._invocation_cache().setdefault('exported_columns', {}) %}
     {% set table = relation.replace(limit=none) %}
     {% if table | string not in described %}
-        {% do described.update({table | string: adapter.get_columns_in_relation(table)}) %}
+        {% do described.update({table | string: dbt_cdc._table_columns(table)}) %}
     {% endif %}
     {% do return(described[table | string]) %}
 {% endmacro %}

@@ -40,7 +40,7 @@
 {#- Refuses a key column of another type than its table has, which would store its values as that. -#}
 {% macro _check_key_types(tracked, relation) %}
     {% set kept = {} %}
-    {% for column in adapter.get_columns_in_relation(relation) %}
+    {% for column in dbt_cdc._table_columns(relation) %}
         {% do kept.update({column.name | lower: column.dtype | lower}) %}
     {% endfor %}
     {% for column in dbt_cdc._key_columns(tracked)

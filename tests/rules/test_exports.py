@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pytest
 from database import Answer, Rows
@@ -42,16 +42,19 @@ END = int_to_lsn(70)
 
 
 def said(
-    shop: Shop, apart: Rows, start_lsn: str | None = LOW, types: Mapping[str, str] | None = None
+    shop: Shop,
+    apart: Rows,
+    start_lsn: str | None = LOW,
+    types: Mapping[str, str] | None = None,
+    columns: Sequence[str] = COLUMNS,
 ) -> str:
     """What a run of the log says, where some rows of the export are apart; its own statement nobody
     answers. Columns have these types, others are texts."""
-    columns = [
-        {**column, "data_type": (types or {}).get(column["col_name"], "string")}
-        for column in described(*COLUMNS)
-    ]
     answer: dict[str, Answer] = {
-        "^describe": columns,
+        "^describe": [
+            {**column, "data_type": (types or {}).get(column["col_name"], "string")}
+            for column in described(*columns)
+        ],
         r" as time_zone$": [{"time_zone": "UTC"}],
         r"^select max\(lsn\)": [{"lsn": END}],
         "whole_commits as": apart,
@@ -62,6 +65,22 @@ def said(
         command = ["run", "--select", selection]
         result = shop.dbt(*command, answer=answer, tables=["late_log"], may_lack=True)
     return result.messages["late_log"].message
+
+
+def test_a_name_that_begins_with_a_number_sign(shop: Shop) -> None:
+    """What Spark tells of a table beside its columns begins so, too, and has no type."""
+    assert "nothing answers: create or replace temporary view" in said(
+        shop, [], None, columns=[*COLUMNS[:2], "#no", "# x", *COLUMNS[2:]]
+    )
+    behind = [
+        {"col_name": name, "data_type": "", "comment": ""}
+        for name in ("", "# Detailed Table Information")
+    ]
+    rows = [*described("#no", "id"), *behind, *described("Name")]
+    tracked = {"columns": [{"name": "id", "data_type": "string"}], "index_columns": ["id"]}
+    calls = ("_table_columns", "side"), ("_check_key_types", tracked, "side")
+    columns, _ = shop.values(*calls, answer={"^describe extended side$": rows})
+    assert [column["name"] for column in columns] == ["#no", "id"]
 
 
 def test_changes_below_the_end_of_the_log(shop: Shop) -> None:
