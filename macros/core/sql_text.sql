@@ -1,10 +1,16 @@
-{#- A SQL string literal. Spark reads backslash escapes in literals. -#}
+{#- A SQL string literal. Spark reads backslash escapes in literals. Of whatever ends a line in Unicode Jinja's indent
+    makes a \n. -#}
 {% macro _literal(text) -%}
     {%- if text is none -%}
         cast(null as string)
     {%- else -%}
-        '{{ (text | string).replace('\\', '\\\\').replace("'", "\\'")
-            .replace('\n', '\\n').replace('\r', '\\r') }}'
+        {%- set escaped = namespace(text=(text | string).replace('\\', '\\\\').replace("'", "\\'")
+            .replace('\n', '\\n').replace('\r', '\\r')) -%}
+        {%- set has_end = escaped.text.splitlines() != [escaped.text] -%}
+        {%- for end in '\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029' if has_end -%}
+            {%- set escaped.text = escaped.text.replace(end, '\\u' ~ end.encode('utf-16-be').hex()) -%}
+        {%- endfor -%}
+        '{{ escaped.text }}'
     {%- endif -%}
 {%- endmacro %}
 
@@ -27,14 +33,15 @@
 
 {#- A quoted column name. No escape writes a line break there, so SQL around one is not indented. -#}
 {% macro _column(name) -%}
-    {%- if '\n' in name %}{% do dbt_cdc._invocation_cache().update(keep_lines=true) %}{% endif -%}
+    {%- if name.splitlines() != [name] %}{% do dbt_cdc._invocation_cache().update(keep_lines=true) %}{% endif -%}
     `{{ name.replace('`', '``') }}`
 {%- endmacro %}
 
 
 {#- SQL of a model that somebody writes, as it is: around a text or name with a line break in it nothing is indented. -#}
 {% macro _as_written(sql) %}
-    {% for part in modules.re.findall(dbt_cdc._texts_and_names(), sql) if '\n' in part and part[:2] != '/*' %}
+    {% for part in modules.re.findall(dbt_cdc._texts_and_names(), sql) if part[:2] != '/*'
+        and part.rstrip('\r').splitlines() != [part.rstrip('\r')] %}
         {% do dbt_cdc._invocation_cache().update(keep_lines=true) %}
     {% endfor %}
     {% do return(sql) %}

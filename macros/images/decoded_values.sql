@@ -92,11 +92,11 @@ conv({{ hex }}, 16, -10)
     {%- else -%}
 try_add(
     try_multiply(
-        cast(conv(left({{ hex | indent(8) }}, 16), 16, -10) as decimal(20, 0))
+        cast(conv(left({{ dbt_cdc._indent(hex, 8) }}, 16), 16, -10) as decimal(20, 0))
             + if({{ is_positive }}, 0, 1),
         18446744073709551616
     ),
-    cast(conv(right({{ hex | indent(4) }}, 16), 16, 10) as decimal(20, 0))
+    cast(conv(right({{ dbt_cdc._indent(hex, 4) }}, 16), 16, 10) as decimal(20, 0))
         - if({{ is_positive }}, 0, 18446744073709551616)
 )
     {%- endif -%}

@@ -19,8 +19,8 @@ landed as (
         upper(trim(cast({{ dbt_cdc._column(columns.operation) }} as string))) as letter,
         {{ "nullif(cast(" ~ dbt_cdc._column(columns.transaction_id) ~ " as string), '')" if 'transaction_id' in columns
             else 'cast(null as string)' }} as transaction_id,
-        {{ dbt_cdc._dms_landed_image(columns, keys) | indent(8) }} as image,
-        {{ dbt_cdc._dms_image(dbt_cdc._dms_key(relation, columns.captured, keys)) | indent(8) if keys
+        {{ dbt_cdc._indent(dbt_cdc._dms_landed_image(columns, keys), 8) }} as image,
+        {{ dbt_cdc._indent(dbt_cdc._dms_image(dbt_cdc._dms_key(relation, columns.captured, keys)), 8) if keys
             else 'cast(null as string)' }} as key_image
     from {{ relation }}
     {%- endif %}
@@ -111,8 +111,8 @@ end
 {%- if keys -%}
 if(
     upper(trim(cast({{ dbt_cdc._column(columns.operation) }} as string))) in ('D', 'DELETE'),
-    {{ dbt_cdc._dms_image(columns.captured, keeps_nulls=false) | indent(4) }},
-    {{ image | indent(4) }}
+    {{ dbt_cdc._indent(dbt_cdc._dms_image(columns.captured, keeps_nulls=false), 4) }},
+    {{ dbt_cdc._indent(image, 4) }}
 )
 {%- else -%}
 {{ image }}

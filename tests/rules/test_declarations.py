@@ -175,6 +175,21 @@ def test_how_a_key_is_written(shop: Shop) -> None:
     assert not re.fullmatch(pattern, written.replace("=", "-"))
 
 
+@pytest.mark.parametrize("end", ["\n", "\r", "\x0b", "\x0c", "\x85", "\u2028"])
+def test_what_ends_a_line_in_unicode(shop: Shop, end: str) -> None:
+    """Jinja's indent makes a line break of it: names with one are not indented, texts have none."""
+    text = "select 'a' as b,\nc"
+    calls: list[tuple[Any, ...]] = [("_literal", f"é{end}"), ("_indent", text, 4)]
+    *others, kept = shop.values(*calls, ("_column", f"a{end}b"), ("_indent", text, 4))
+    escaped = {"\n": "\\n", "\r": "\\r"}.get(end, f"\\u{ord(end):04x}")
+    assert [each.strip() for each in others] == [
+        f"'é{escaped}'", text.replace("\n", "\n    "), f"`a{end}b`",
+    ]  # fmt: skip
+    assert kept.strip() == text
+    mine = [("_as_written", f"select 1 -- a{end}b"), ("_indent", text, 4)]
+    assert (shop.values(*mine)[1].strip() == text) == (end != "\n")
+
+
 def test_a_type_that_yaml_cuts(shop: Shop) -> None:
     """The comma of a decimal is one of the braces around it."""
     model = """

@@ -74,7 +74,7 @@ def check(target: Capture, log: Log, instances: list[CaptureInstance] | None = N
 
 ODD = ["a b", "$x", "select", "Upper", "naïve", "🎉", "a.b", "back`tick", 'quo"te', "it's",
        "back\\slash", "a,b", "a;b", "{b}", "(p)", "a=b", "tab\tx", "new\nline", "日本",
-       "__$x"]  # fmt: skip
+       "__$x", "#x", "\x0b\x0c\u2028x"]  # fmt: skip
 SIZES = {n: instance(f"wide{n}", {f"c{i}": "int" for i in range(n)}, "c0") for n in (1, 8, 9)}
 NAMES = instance(
     "odd", {name: ("string", "decimal(9,2)", "int")[i % 3] for i, name in enumerate(ODD)},
