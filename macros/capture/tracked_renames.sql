@@ -29,9 +29,12 @@
     {% set respelled = dbt_cdc._respelled_columns(change.ddl_command) %}
     {% set listed = tracked.all_columns | map(attribute='name') | list %}
     {% set spelled = (change.columns or []) | map(attribute='name') | list %}
+    {% set there = spelled | map('lower') | list %}
     {% for name in tracked.columns | map(attribute='name') %}
         {% set now = renamed.get(name | lower, respelled.get(name | lower)) %}
+        {#- a name that is still there may be another column's now -#}
         {% if name | lower in renamed and now not in listed | map('lower')
+            and (name | lower not in there or now in there)
             or name not in spelled and now in spelled and now not in listed %}
             {% do dbt_cdc.raise_cdc_error(
                 22930, 'column ' ~ name ~ ' of table ' ~ tracked.table ~ ", which is tracked, was renamed to '" ~ now

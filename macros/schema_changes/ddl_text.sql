@@ -36,12 +36,12 @@
 
 
 {#- Without its comments; of those that MySQL executes the text stays. -#}
-{% macro _without_comments(command) %}
+{% macro _without_comments(command, has_escapes=true) %}
     {% do return(command or '') if not modules.re.search('/[*]|--|#', command or '') %}
     {% set parts = [] %}
     {% for part in modules.re.split(
-        '(?s)' ~ dbt_cdc._quoted_texts() ~ '|/\\*(?!M?!).*?\\*/|/\\*M?!\\d*|\\*/|--[^\\n]*|(?<!\\S)#(?=[\\s!])[^\\n]*',
-        command
+        '(?s)' ~ dbt_cdc._quoted_texts(has_escapes)
+        ~ '|/\\*(?!M?!).*?\\*/|/\\*M?!\\d*|\\*/|--[^\\n]*|(?<!\\S)#(?=[\\s!])[^\\n]*', command
     ) %}
         {% do parts.append(' ' if part is none else part) %}
     {% endfor %}
@@ -49,26 +49,36 @@
 {% endmacro %}
 
 
-{#- A text, or a quoted name, as a group. -#}
-{% macro _quoted_texts() %}
-    {% do return("('(?:[^'\\\\]|\\\\.|'')*'" ~ '|"(?:[^"]|"")*"|`[^`]*`)') %}
+{#- A text, or a quoted name, as a group. In some databases a backslash takes away what the quote behind it means. -#}
+{% macro _quoted_texts(has_escapes=true) %}
+    {% set sign = "[^'\\\\]|\\\\." if has_escapes else "[^']" %}
+    {% do return("('(?:" ~ sign ~ "|'')*'" ~ '|"(?:[^"]|"")*"|`[^`]*`)') %}
 {% endmacro %}
 
 
-{#- Without comments and texts, which may read like statements; in double quotes may be a text or a name. -#}
-{% macro _without_literals(command) %}
-    {% set parts = [] %}
-    {% for part in modules.re.split('(?s)' ~ dbt_cdc._quoted_texts(), dbt_cdc._without_comments(command)) %}
-        {% do parts.append(part if loop.index is odd else "''" if part[0] == "'"
-            else modules.re.sub("[;,']", '', part)) %}
+{#- Without comments and texts, which may read like statements; in double quotes may be a text or a name. Names with
+    signs of SQL are kept or lose these. As in _read_twice, what one reading hides the other shows. -#}
+{% macro _without_literals(command, keeps_names=true) %}
+    {% set readings = [] %}
+    {% for has_escapes in [true, false] if has_escapes or "\\'" in (command or '') %}
+        {% set parts = [] %}
+        {% for part in modules.re.split(
+            '(?s)' ~ dbt_cdc._quoted_texts(has_escapes), dbt_cdc._without_comments(command, has_escapes)
+        ) %}
+            {% set is_text = loop.index is even and (part[0] == "'" or part[0] == '"'
+                and modules.re.search('(?i)\\b(comment|default)\\s*=?\\s*$', loop.previtem)) %}
+            {% do parts.append("''" if is_text else part if keeps_names or loop.index is odd
+                else modules.re.sub("[;,']", '', part)) %}
+        {% endfor %}
+        {% do readings.append(dbt_cdc._with_hash_comments(parts | join)) %}
     {% endfor %}
-    {% do return(dbt_cdc._with_hash_comments(parts | join)) %}
+    {% do return(readings | join(' ;\n')) %}
 {% endmacro %}
 
 
 {#- Of a text of several statements those that name the table. -#}
 {% macro _statements_of(command, table) %}
-    {% set text, own = dbt_cdc._without_literals(command), [] %}
+    {% set text, own = dbt_cdc._without_literals(command, keeps_names=false), [] %}
     {#- names are literals there -#}
     {% set text = command if 'sp_rename' in (command or '') | lower else text %}
     {% for statement in (text or '').split(';') if modules.re.search(
@@ -97,13 +107,15 @@
 {% endmacro %}
 
 
-{#- Whether the statement, as _read_twice gives it, gives the column another type. -#}
+{#- Whether the statement, as _without_literals gives it, gives the column another type. A statement begins with what it
+    alters; of MySQL's indexes a clause alters whether they are visible. -#}
 {% macro _alters_column(text, column) %}
     {% set name = modules.re.escape(column) %}
     {% do return(modules.re.search(
-        '\\b(alter|modify|change)\\s+(column\\s+)?\\(?\\s*["`\\[]?' ~ name
+        '\\b(alter|modify|change)\\s+(column\\s+|(?!column\\s))\\(?\\s*["`\\[]?' ~ name
         ~ '["`\\]]?(?=[\\s)])(?!\\s+(set\\s+(?!data\\b)|drop\\b|add\\b|rename\\b|to\\b))',
-        text, modules.re.IGNORECASE
+        modules.re.sub('(?i)(^|;)\\s*alter\\s+((online|ignore)\\s+)*\\w+|\\balter\\s+index\\s+\\S+\\s+(in)?visible\\b',
+            ';', text), modules.re.IGNORECASE
     ) is not none) %}
 {% endmacro %}
 
@@ -130,7 +142,7 @@
 
 {% macro _column_renames(command) %}
     {% set name = dbt_cdc._identifier_pattern() %}
-    {% set text = modules.re.sub(dbt_cdc._rename_pattern(), ';', dbt_cdc._read_twice(command)) %}
+    {% set text = modules.re.sub(dbt_cdc._rename_pattern(), ';', dbt_cdc._without_literals(command)) %}
     {% set renames = [] %}
     {% for pattern in [
         '\\brename\\s+(?:column\\s+)?(?:if\\s+exists\\s+)?(' ~ name ~ ')\\s+to\\s+(' ~ name ~ ')',
@@ -186,7 +198,7 @@
 {#- The (old name, new name) of each table that the statement renames. -#}
 {% macro _table_renames(command) %}
     {% set name = dbt_cdc._identifier_pattern() %}
-    {% set text = dbt_cdc._read_twice(command) %}
+    {% set text = dbt_cdc._without_literals(command) %}
     {% set table = '\\balter\\s+(?:(?:online|ignore)\\s+)*table\\s+(?:if\\s+exists\\s+)?(?:only\\s+)?(' ~ name ~ ')' %}
     {% set renames = modules.re.findall(
         table ~ '[^;]*?\\brename\\s+(?:to|as)\\s+(' ~ name ~ ')', text, modules.re.IGNORECASE) %}
@@ -194,7 +206,7 @@
     {#- MySQL may leave TO out -#}
     {% do renames.extend(modules.re.findall(
         table ~ '(?:\\s+wait\\s+\\d+|\\s+nowait)?\\s+(?:[^;]*?,\\s*)?rename\\s+(' ~ name
-        ~ ')(?=\\s*(?:[,;]|$))', dbt_cdc._without_literals(command), modules.re.IGNORECASE)) %}
+        ~ ')(?=\\s*(?:[,;]|$))', dbt_cdc._without_literals(command, keeps_names=false), modules.re.IGNORECASE)) %}
     {% if modules.re.search('\\brename\\s+tables?\\b', text, modules.re.IGNORECASE) %}
         {% do renames.extend(modules.re.findall(
             '(' ~ name ~ ')(?:\\s+wait\\s+\\d+|\\s+nowait)?\\s+to\\s+(' ~ name ~ ')', text, modules.re.IGNORECASE)) %}
@@ -215,7 +227,7 @@
 {% macro _drops_key(command, index_name) %}
     {% for kind, name in modules.re.findall(
         '\\bdrop\\s+(primary|index|key|constraint)\\s+(?:concurrently\\s+)?(?:if\\s+exists\\s+)?('
-        ~ dbt_cdc._identifier_pattern() ~ ')', dbt_cdc._read_twice(command), modules.re.IGNORECASE
+        ~ dbt_cdc._identifier_pattern() ~ ')', dbt_cdc._without_literals(command), modules.re.IGNORECASE
     ) %}
         {% set dropped = dbt_cdc._bare_identifier(name) | lower %}
         {% if dropped == (index_name or '') | lower

@@ -66,7 +66,7 @@
 {% macro _effect_of_change(instance, plan, change, changes, was_dropped) %}
     {% set effect = {'is_update': false, 'columns': {}, 'is_dropped': change.is_dropped,
         'problem': none} %}
-    {% set text = dbt_cdc._read_twice(change.ddl_command) %}
+    {% set text = dbt_cdc._without_literals(change.ddl_command) %}
     {% if change.operation == 'DDL' %}
         {% do effect.update(problem=dbt_cdc._refused_change(instance, plan, change, changes, was_dropped)) %}
     {% endif %}

@@ -18,6 +18,7 @@ PLANS = [
     ("int", "int", "bigint", "alter table t alter column c bigint", "bigint", True, None),
     ("int", None, "bigint", "ALTER TABLE t MODIFY COLUMN `c` bigint", "bigint", True, None),
     ("int", None, "bigint", "alter table t add d int", "int", False, None),
+    ("int", None, "bigint", "alter table t add d int comment 'alter c soon'", "int", False, None),
     ("int", None, "bigint", None, "bigint", True, None),
     ("int", "int", "int", "alter table t alter column c set default 1", "int", False, None),
     ("string", "varchar(10)", "varchar(90)", None, "string", True, None),
@@ -66,6 +67,7 @@ PLANS = [
         'drop index "u_k old"',
         "ALTER INDEX i RENAME TO j",
         "ALTER TRIGGER tr ON t RENAME TO tr2",
+        "alter table t comment 'when we drop primary key, say why'",
         "sp_rename 'dbo.PK_t', 'PK_u', 'OBJECT'",
         "sp_rename 'dbo.PK_t', 'PK_u'",
     )),
@@ -94,6 +96,21 @@ RENAMED = [
     ("alter table t add d int comment '-- it\\'s /*', rename c to d", {"c": "d"}),
     ("alter table t /* rename c to d */ add e int -- , rename f to g", {}),
     ("alter table t rename constraint a to b, rename index c to d, rename key e to f", {}),
+    ("alter table t add d int comment 'to change the plan, rename a to b'", {}),
+    ('alter table t comment = "to change the plan", add d int default "rename a to b"', {}),
+    ('alter table t change "c" `d;e` int', {"c": "d;e"}),
+    ("alter table t change comment note text", {"comment": "note"}),
+]
+ALTERED = [
+    ("alter table t add d int", "table", False),
+    ("alter online table t modify column c bigint", "table", False),
+    ("alter table t modify `table` bigint", "table", True),
+    ("alter table t alter column x bigint", "column", False),
+    ("alter table t alter column column bigint", "column", True),
+    ('alter table t alter "column" type bigint', "column", True),
+    ("alter index i rename to j; alter table t alter index i invisible", "index", False),
+    ("alter table t alter index type bigint", "index", True),
+    ("alter table t modify c bigint invisible", "c", True),
 ]
 TABLES_RENAMED = [
     ("alter table t add n int comment 'please rename it, see 12'", None),
@@ -122,6 +139,11 @@ TABLES_RENAMED = [
     ("alter table t add d int; alter index i rename to j", None),
     ("EXEC sp_rename 'dbo.t', 'New.T'", "New.T"),
     ("sp_rename 'dbo.t.c', 'd', 'COLUMN'", None),
+    ("alter table t add n int comment 'please rename to u'", None),
+    ('alter table t comment "please rename to u", add n int default "; rename t to u"', None),
+    ("alter table t add n text default 'it''s; rename table t to u'", None),
+    ("alter table t add n text default 'C:\\'; alter table t rename to u", "u"),
+    ('alter table t rename to "rename to, v;w"', "rename to, v;w"),
     (None, None),
 ]
 INSTANCE = {"source_schema": "s", "source_name": "t", "index_columns": ["k"], "name": "i",
@@ -180,6 +202,30 @@ def test_a_char_column_is_outgrown(shop: Shop) -> None:
 def test_renamed_columns(shop: Shop) -> None:
     found = shop.values(*(("_renamed_columns", command) for command, _ in RENAMED))
     assert list(zip([command for command, _ in RENAMED], found, strict=True)) == RENAMED
+
+
+def test_altered_columns(shop: Shop) -> None:
+    calls = [("_alters_column", command, column) for command, column, _ in ALTERED]
+    assert shop.values(*calls) == [is_altered for _, _, is_altered in ALTERED]
+
+
+def test_renamed_columns_of_a_tracked_table(shop: Shop) -> None:
+    """A name that is listed behind the statement was not renamed, unless another column took it."""
+    columns = [{"name": "type"}, {"name": "change"}]
+    tracked = {"table": "s.t", "model": "t", "columns": columns, "all_columns": columns}
+
+    def said(command: str, *names: str) -> str:
+        shown = change(columns=[{"name": name} for name in names], ddl_command=command)
+        return shop.operation("ask", calls=[("_check_renamed_columns", tracked, shown)]).output
+
+    altered = "alter table t alter change type bigint"
+    assert "22930" not in said(altered, "type", "change")
+    assert "22930" not in said("alter table t add n int comment 'to change type later'")
+    assert "column type of table s.t, which is tracked, was renamed to 'kind'" in said(
+        "alter table t rename type to kind, add type int", "type", "change", "kind"
+    )
+    assert "was renamed to 'kind'" in said("alter table t change type kind int", "kind", "change")
+    assert "was renamed to 'kind'" in said("alter table t change type kind int")
 
 
 def test_a_column_is_renamed_more_than_once(shop: Shop) -> None:
