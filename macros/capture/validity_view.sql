@@ -30,7 +30,7 @@
         from values {{ rows | join(', ') }} as intervals (capture_instance, low, high)
     )
     {%- endset -%}
-    {%- do dbt_cdc._check_holds_view(query, rows | length) if query | length > 32000 -%}
+    {%- do dbt_cdc._check_holds_view(query, rows | length ~ ' capture instances') if query | length > 32000 -%}
     create or replace view {{ dbt_cdc._validity_intervals() }} as
     {{ query }}
 {%- endmacro %}
@@ -42,12 +42,12 @@
 {% endmacro %}
 
 
-{% macro _check_holds_view(query, count) %}
+{% macro _check_holds_view(query, tables) %}
     {% set setting = 'spark.hadoop.javax.jdo.option.ConnectionURL' %}
     {% do dbt_cdc.raise_cdc_error(
-        22938, count ~ ' capture instances make a view of ' ~ query | length ~ ' characters, and the metastore of the '
+        22938, tables ~ ' make a view of ' ~ query | length ~ ' characters, and the metastore of the '
         ~ 'embedded target, Derby, keeps 32,700',
-        'give its profile another metastore (' ~ setting ~ '), use a Spark server, or capture fewer tables in one '
+        'give its profile another metastore (' ~ setting ~ '), use a Spark server, or fewer tables in one '
         ~ 'schema; what is captured is published then'
     ) if 'derby.system.home' in run_query('set spark.driver.extraJavaOptions').rows[0][1]
         and 'jdbc:' not in run_query('set ' ~ setting).rows[0][1] | replace('jdbc:derby', '') %}

@@ -42,7 +42,7 @@
 {% macro _versions_sql(window) -%}
     {%- set versions = window.versions or {'base': 0, 'tables': {}, 'emptied': []} -%}
     select
-        {{ versions.base }} + row_number() over (order by commit_lsn) as commit_ts,
+        {{ versions.base }}L + row_number() over (order by commit_lsn) as commit_ts,
         tran_id as xdes_id,
         begin_lsn,
         commit_lsn,

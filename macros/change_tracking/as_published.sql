@@ -3,8 +3,7 @@
 {% macro _as_published(tracked) %}
     {% set relation = ref(tracked.model) %}
     {% set is_own = relation | string == tracked.relation | string %}
-    {% set mapping = none if is_own else dbt_cdc._state_relation('lsn_time_mapping').incorporate(
-        path={'database': relation.database, 'schema': relation.schema}) %}
+    {% set mapping = none if is_own else dbt_cdc._mapping_beside(relation) %}
     {% do dbt_cdc._check_tracked_as_entered(tracked) if is_own and dbt_cdc._is_asked() %}
     {% if dbt_cdc._is_asked() and tracked.key not in dbt_cdc._tracking_state(mapping).min_valid_versions %}
         {% do exceptions.raise_compiler_error(dbt_cdc._untracked_text(tracked)) %}

@@ -101,25 +101,31 @@
 
 {#- One row, so that Spark takes its values for literals while it plans a query. -#}
 {% macro _tracking_versions_sql(current_version, scanned_lsn, min_valid_versions) -%}
-    create or replace view {{ dbt_cdc._tracking_versions() }} as
+    {%- set versions = [] -%}
+    {%- for table, version in min_valid_versions | dictsort -%}
+        {%- do versions.append(dbt_cdc._literal(table) ~ ', ' ~ version ~ 'L') -%}
+    {%- endfor -%}
+    {%- set query -%}
     select
         {{ 'cast(null as bigint)' if current_version is none else current_version ~ 'L' }} {# -#}
         as current_version,
         '{{ scanned_lsn }}' as scanned_lsn,
-        cast(map(
-            {%- for table, version in min_valid_versions | dictsort %}
-            {{ dbt_cdc._literal(table) }}, {{ version }}L{{ ',' if not loop.last }}
-            {%- endfor %}
-        ) as map<string, bigint>) as min_valid_versions
+        cast(map({{ versions | join(', ') }}) as map<string, bigint>) as min_valid_versions
+    {%- endset -%}
+    {%- do dbt_cdc._check_holds_view(query, versions | length ~ ' tracked tables') if query | length > 32000 -%}
+    create or replace view {{ dbt_cdc._tracking_versions() }} as
+    {{ query }}
 {%- endmacro %}
 
 
-{#- The view of versions names it no more. -#}
-{% macro _forget_tracked_table(key) %}
+{#- The view of versions names it no more; again, where a run has brought the view further in between. -#}
+{% macro _forget_tracked_table(key, attempts=5) %}
     {% set state = dbt_cdc._tracking_state() %}
-    {% if state.is_shown %}
-        {% do state.min_valid_versions.pop(key, none) %}
-        {% do run_query(dbt_cdc._tracking_versions_sql(
-            state.current_version, state.scanned_lsn, state.min_valid_versions)) %}
+    {% if state.is_shown and key in state.min_valid_versions and attempts %}
+        {% do state.min_valid_versions.pop(key) %}
+        {% do run_query(dbt_cdc._unless_overtaken(
+            dbt_cdc._tracking_versions(), "scanned_lsn > '" ~ state.scanned_lsn ~ "'", dbt_cdc._tracking_versions_sql(
+                state.current_version, state.scanned_lsn, state.min_valid_versions))) %}
+        {% do dbt_cdc._forget_tracked_table(key, attempts - 1) %}
     {% endif %}
 {% endmacro %}

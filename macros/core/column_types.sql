@@ -81,3 +81,19 @@
     {% endfor %}
     {% do return(spelled) %}
 {% endmacro %}
+
+
+{#- `widened`: name -> type. -#}
+{% macro _alter_types(relation, widened) %}
+    {% if widened %}
+        {% do run_query(
+            'alter table ' ~ relation ~ " set tblproperties ('delta.enableTypeWidening' = 'true'"
+            ~ (", 'delta.feature.timestampNtz' = 'supported'" if 'timestamp_ntz' in widened.values()) ~ ')'
+        ) %}
+    {% endif %}
+    {% for name, data_type in widened.items() %}
+        {% do run_query(
+            'alter table ' ~ relation ~ ' alter column ' ~ dbt_cdc._column(name) ~ ' type ' ~ data_type
+        ) %}
+    {% endfor %}
+{% endmacro %}

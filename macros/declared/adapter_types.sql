@@ -1,4 +1,4 @@
-{#- The argument `types` of the adapters in this project, each of which leaves it in its model's meta; none
+{#- The argument `types` of the adapters that make the log, each of which leaves it in its model's meta; none
     without an adapter. -#}
 {% macro _adapter_types() %}
     {% do return(dbt_cdc._told_by_adapters().types) %}
@@ -18,9 +18,8 @@
     {% set cache = dbt_cdc._invocation_cache() %}
     {% if 'adapters' not in cache %}
         {% set found, connectors = namespace(types=none), [] %}
-        {% set nodes = [] if dbt_cdc._is_unit_test() else graph.nodes.values() %}
-        {% for node in nodes if node.resource_type == 'model' %}
-            {% set meta = node.config.meta or {} %}
+        {% for id in (dbt_cdc._models_of_log() if not dbt_cdc._is_unit_test() else []) %}
+            {% set meta = graph.nodes[id].config.meta or {} %}
             {% set types = meta.get('cdc_source_types') %}
             {% set found.types = dict(found.types or {}, **types) if types is mapping else found.types %}
             {% do connectors.append(meta.get('cdc_connector')) %}
@@ -31,4 +30,18 @@
             'has_whole_deletes': 'postgresql' in connectors or 'mysql' in connectors or 'mariadb' in connectors}) %}
     {% endif %}
     {% do return(cache.adapters) %}
+{% endmacro %}
+
+
+{#- The model of the log and those that it reads, by id; all models where the log is a source. -#}
+{% macro _models_of_log() %}
+    {% set log_model, ids = var('cdc_log_model', none), [] %}
+    {% for id, node in graph.nodes.items()
+        if node.resource_type == 'model' and (not log_model or node.name == log_model) %}
+        {% do ids.append(id) %}
+    {% endfor %}
+    {% for id in ids %}
+        {% do ids.extend(graph.nodes[id].depends_on.nodes | select('in', graph.nodes) | reject('in', ids) | list) %}
+    {% endfor %}
+    {% do return(ids) %}
 {% endmacro %}

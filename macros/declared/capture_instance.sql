@@ -73,7 +73,7 @@
 
 {#- Whether there is SQL around the model's change_table(): it may leave rows out. -#}
 {% macro _is_edited(node) %}
-    {% do return(modules.re.sub('\\s|dbt_cdc[.]', '', node.raw_code) != '{{change_table()}}') %}
+    {% do return(modules.re.sub('\\s', '', node.raw_code) != '{{dbt_cdc.change_table()}}') %}
 {% endmacro %}
 
 

@@ -51,7 +51,7 @@
         {% for node in graph.nodes.values()
             if node.resource_type == 'model' and node.config.materialized == 'change_tracking_table' %}
             {% set tracked = dbt_cdc._tracked_table(node) %}
-            {% do tracked.update(relation=dbt_cdc._model_relation(node)) %}
+            {% do tracked.update(relation=dbt_cdc._model_relation(node), unique_id=node.unique_id) %}
             {% if tracked.name in found %}
                 {% do dbt_cdc.raise_cdc_error(
                     4996, 'change tracking of table ' ~ tracked.table ~ (' is enabled twice'

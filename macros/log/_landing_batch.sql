@@ -9,8 +9,8 @@
     {% do dbt_cdc._landing_check_model(name) if execute %}
     {% set is_anew = execute and not is_incremental() and not dbt_cdc._is_unit_test() %}
     {% set existing = load_cached_relation(this) if is_looking or is_anew %}
-    {% set columns = adapter.get_columns_in_relation(existing) | map(attribute='name') | map('lower') | list
-        if existing else [] %}
+    {% set described = adapter.get_columns_in_relation(existing) if existing else [] %}
+    {% set columns = described | map(attribute='name') | map('lower') | list %}
     {% if is_looking and is_incremental() %}
         {% do dbt_cdc._landing_check_table(this, columns) %}
         {% do batch.update(log=this) %}
@@ -18,6 +18,9 @@
     {% if 'position' in columns %}
         {% do batch.update(is_anew=is_anew, last_position=dbt_cdc._fetch(
             'select coalesce(max(try_cast(position as bigint)), 0) as position from ' ~ this)[0].position | int) %}
+        {#- as an earlier version made it: wide where it has to be -#}
+        {% do dbt_cdc._alter_types(this, {'position': 'bigint'}) if batch.log and batch.last_position > 2000000000
+            and described[columns.index('position')].dtype == 'int' %}
     {% endif %}
     {% do return(batch) %}
 {% endmacro %}

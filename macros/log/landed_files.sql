@@ -61,7 +61,7 @@ events as (
         {%- elif batch.layout == 'kafka_connect' %}
         files.first_position + rows.file_line - 1 as position,
         {%- else %}
-        {{ batch.last_position }} + rows.number as position,
+        {{ batch.last_position }}L + rows.number as position,
         {%- endif %}
         rows.topic,
         rows.partition,

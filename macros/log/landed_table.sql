@@ -63,7 +63,7 @@ counted as (
 )
 
 select
-    {{ batch.last_position }} + row_number() over (order by arrived_at, topic, partition, offset) as position,
+    {{ batch.last_position }}L + row_number() over (order by arrived_at, topic, partition, offset) as position,
     topic,
     partition,
     offset,

@@ -12,10 +12,7 @@
         {% if relation | string == instance.relation | string %}
             {% do return(own) %}
         {% elif mapping | string == own | string %}
-            {#- the publication of that state may be in another schema than the change table -#}
-            {% set deferred = graph.nodes['model.dbt_cdc.lsn_time_mapping'].get('defer_relation') or relation %}
-            {% do return(own.incorporate(
-                path={'database': deferred.database, 'schema': deferred.schema})) %}
+            {% do return(dbt_cdc._mapping_beside(relation)) %}
         {% endif %}
     {% endfor %}
     {% do return(mapping) %}

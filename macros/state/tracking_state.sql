@@ -40,10 +40,26 @@
 {% endmacro %}
 
 
-{#- Where the versions are published that a query takes. -#}
+{#- Where the versions are published that a query takes: beside a side table that it reads, wherever `--defer` finds
+    that. -#}
 {% macro _tracking_state_to_read() %}
     {% do dbt_cdc._check_is_no_unit_test() %}
-    {% do return(dbt_cdc._tracking_state(ref('dbt_cdc', 'lsn_time_mapping'))) %}
+    {% set mapping = ref('dbt_cdc', 'lsn_time_mapping') %}
+    {% for tracked in (dbt_cdc._tracked_tables().values() if dbt_cdc._parents_of_model() else [])
+        if tracked.unique_id in dbt_cdc._parents_of_model() %}
+        {% set relation = ref(tracked.model) %}
+        {% do return(dbt_cdc._tracking_state(dbt_cdc._mapping_beside(relation)))
+            if relation | string != tracked.relation | string %}
+    {% endfor %}
+    {% do return(dbt_cdc._tracking_state(mapping)) %}
+{% endmacro %}
+
+
+{#- The lsn_time_mapping of a table that `--defer` has found; it may be in another schema. -#}
+{% macro _mapping_beside(relation) %}
+    {% set deferred = graph.nodes['model.dbt_cdc.lsn_time_mapping'].get('defer_relation') or relation %}
+    {% do return(dbt_cdc._state_relation('lsn_time_mapping').incorporate(
+        path={'database': deferred.database, 'schema': deferred.schema})) %}
 {% endmacro %}
 
 

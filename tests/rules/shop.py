@@ -44,6 +44,7 @@ THERE = (
     *(f"{instance.capture_instance}_ct" for instance in INSTANCES),
 )  # fmt: skip
 NOTES_OF_RUNS = ("scan_sessions", "dm_cdc_errors")
+LOG = "select 1 as placeholder"
 ASK = """
 {% macro ask(calls) %}
     {% for call in calls %}
@@ -245,7 +246,7 @@ class Shop:
     """The project: capture instances and a tracked table, all of them known and published."""
 
     def __init__(self, folder: Path) -> None:
-        models = {"raw_log.sql": "select 1 as placeholder", "m.yml": instance_yaml(INSTANCES)}
+        models = {"raw_log.sql": LOG, "m.yml": instance_yaml(INSTANCES)}
         for instance in INSTANCES:
             models[f"{instance.capture_instance}_ct.sql"] = "{{ dbt_cdc.change_table() }}"
         self.project = Project(
@@ -295,13 +296,16 @@ class Shop:
 
     @contextlib.contextmanager
     def with_models(self, files: Mapping[str, str], folder: str = "models") -> Iterator[str]:
-        """More models, for a while; gives the selection of them."""
+        """More models, for a while; gives the selection of them. `adapter` makes the log."""
+        told = "-- depends_on: {{ ref('adapter') }}\n" if "adapter.sql" in files else ""
+        self.project.write("models/raw_log.sql", told + LOG)
         for path, text in files.items():
             self.project.write(f"{folder}/more/{path}", text)
         try:
             yield f"path:{folder}/more"
         finally:
             shutil.rmtree(self.project.folder / folder / "more")
+            self.project.write("models/raw_log.sql", LOG)
 
     def errors(self, files: Mapping[str, str], **options: Any) -> dict[str, str]:
         """What a run says of more models, {model: error}; of one that is not refused, the first

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from database import STATE, Answer, Rows, catalog, noting
 from reference.log import int_to_lsn
-from shop import HIGH, INSTANCES, LOW, TRACKED, Shop, columns_of, described, registered
+from shop import HIGH, INSTANCES, LOG, LOW, TRACKED, Shop, columns_of, described, registered
 from shop import tracked as entered
 from tracking import tracked_models
 
@@ -456,21 +456,23 @@ def test_create_functions_follows_an_older_version(shop: Shop) -> None:
 
 
 ADAPTERS = {
-    "debezium_log(ref('raw_log'))": True,
-    "debezium_log(ref('raw_log'), connector='sqlserver')": False,
-    "change_table_log({'dbo.notes': ref('raw_log')}, ref('raw_log'))": False,
+    "debezium_log(ref('exported'))": True,
+    "debezium_log(ref('exported'), connector='sqlserver')": False,
+    "change_table_log({'dbo.notes': ref('exported')}, ref('exported'))": False,
 }
 
 
 @pytest.mark.parametrize("adapter", ADAPTERS)
 def test_whether_values_tell_a_row_from_another(shop: Shop, adapter: str) -> None:
-    """A delete of SQL Server lacks values that the insert before it had."""
+    """A delete of SQL Server lacks values that the insert before it had; an adapter that does not
+    make the log says nothing of it."""
     two = {"columns": ["id", "text"], "index_columns": ["id"], "before_image": "complete"}
     partial, key_alone = {**two, "before_image": "partial"}, {**two, "columns": ["id"]}
     body = f"{{{{ config(materialized='incremental') }}}}{{{{ dbt_cdc.{adapter} }}}}"
-    with shop.with_models({"adapter.sql": body}):
-        told = shop.values(*(("_tells_rows", table) for table in (two, partial, key_alone)))
-    assert told == [ADAPTERS[adapter], False, False]
+    asked = [("_tells_rows", table) for table in (two, partial, key_alone)]
+    for name, is_told in (("adapter", ADAPTERS[adapter]), ("no_log", True)):
+        with shop.with_models({f"{name}.sql": body, "exported.sql": LOG}):
+            assert shop.values(*asked) == [is_told, False, False], name
 
 
 AWAY, TAKEN = "alter table items rename to items_old", "alter table items_new rename to items"

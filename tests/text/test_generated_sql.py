@@ -52,7 +52,7 @@ def example_yaml(name: str) -> str:
 
 
 MODELS = {
-    "raw_log.sql": "select * from {{ target.schema }}.landed",
+    "raw_log.sql": "-- depends_on: {{ ref('shop_log') }}\nselect * from {{ target.schema }}.landed",
     "instances.yml": instance_yaml([ORDERS, TEN, LONG]),
     "dbo_orders_ct.sql": "{{ dbt_cdc.change_table() }}",
     "dbo_ten_ct.sql": "{{ dbt_cdc.change_table() }}",
