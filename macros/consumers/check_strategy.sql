@@ -2,8 +2,7 @@
     does not tell of a model of batches. -#}
 {% macro _check_strategy(consumer) %}
     {% if consumer.kind == 'incremental' %}
-        {% set strategy = (config.get('incremental_strategy')
-            or ('merge' if target.type == 'databricks' else 'append')) | lower %}
+        {% set strategy = dbt_cdc._incremental_strategy() %}
         {% do dbt_cdc._check_takes_all(consumer, strategy) %}
         {% do dbt_cdc._check_has_a_row_a_key(consumer) if strategy in ['merge', 'delete+insert'] %}
         {% do dbt_cdc._check_types_are_held(consumer) %}
@@ -11,10 +10,16 @@
 {% endmacro %}
 
 
+{% macro _incremental_strategy() %}
+    {% do return((config.get('incremental_strategy')
+        or ('merge' if target.type == 'databricks' else 'append')) | lower) %}
+{% endmacro %}
+
+
 {#- Strategies that take a window for all that a part of the table has. -#}
 {% macro _check_takes_all(consumer, strategy) %}
     {% set is_recomputed = strategy == 'insert_overwrite' and config.get('partition_by')
-        and not dbt_cdc._hands_on(consumer) %}
+        and not dbt_cdc._hands_on(dbt_cdc._plain_sql(consumer)) %}
     {% if strategy in ['microbatch', 'insert_overwrite', 'replace_where'] and not is_recomputed %}
         {% do dbt_cdc.raise_cdc_error(
             22938, 'model ' ~ model.name ~ " takes new_changes and its incremental_strategy is '" ~ strategy ~ "'" ~ (
@@ -31,13 +36,18 @@
 
 
 {#- A MERGE inserts both of two rows with a key that the table does not have yet. Only what hands the changes on as they
-    are is refused: SQL that may make one row a key of them is not looked through. -#}
+    are is refused: SQL that may make one row a key of them is not looked through, and rows of one operation may come
+    once. -#}
 {% macro _check_has_a_row_a_key(consumer) %}
     {% set given = config.get('unique_key') %}
-    {% set names = ([given] if given is string else given or []) | map('lower') | list %}
+    {% set sql, names = dbt_cdc._plain_sql(consumer), [] %}
+    {% set renamed = dict(modules.re.findall('(\\w+)\\s+as\\s+(\\w+)', sql) | map('reverse') | map('list')) %}
+    {% for name in ([given] if given is string else given or []) %}
+        {% do names.append(renamed.get(name | lower, name | lower)) %}
+    {% endfor %}
     {% for window in consumer.windows.values() if window.kind == 'all' and names
         and not names | reject('in', window.instance.index_columns | map('lower') | list) | list
-        and dbt_cdc._hands_on(consumer) %}
+        and dbt_cdc._hands_on(sql) and not modules.re.search('___operation\\s*=\\s*[12]\\b', sql) %}
         {% do dbt_cdc.raise_cdc_error(
             22938, 'model ' ~ model.name ~ ' merges all changes of capture instance ' ~ window.instance.name
             ~ ' by its key (' ~ names | join(', ') ~ '): a key that changes twice would get two rows',
@@ -48,11 +58,16 @@
 {% endmacro %}
 
 
-{#- Whether the model's SQL gives the changes as they are. -#}
-{% macro _hands_on(consumer) %}
-    {% set sql = dbt_cdc._own_sql(consumer, model.compiled_code or '') %}
-    {% do return(modules.re.search('(?i)\\bfrom\\s*[(]\\s*__changes__\\s*[)]', sql) and not modules.re.search(
-        '(?i)\\b(?:group|distinct|union|qualify|over|join|intersect|minus|exists|in)\\b|[$]operation`?\\s*=', sql)) %}
+{% macro _plain_sql(consumer) %}
+    {% do return(dbt_cdc._without_quotes(dbt_cdc._own_sql(consumer, model.compiled_code or '')) | lower) %}
+{% endmacro %}
+
+
+{#- Whether a model's SQL gives the changes as they are, or some of them. -#}
+{% macro _hands_on(sql) %}
+    {% set words = '(?:group|distinct|union|qualify|over|join|intersect|minus|exists)' %}
+    {% do return(modules.re.search('\\bfrom\\s*[(]\\s*__changes__\\s*[)]', sql) and not modules.re.search(
+        '\\b(?:' ~ words ~ '\\b|in\\s*[(]\\s*(?:select|with)\\b)', sql)) %}
 {% endmacro %}
 
 

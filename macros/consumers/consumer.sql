@@ -35,7 +35,8 @@
     {% set older = name[name.index('.') + 1:] if model.package_name != project_name else none %}
     {% if is_there and dbt_cdc._is_building() and not consumer.starts_over
         and (is_other or not consumer.bookmarks and not dbt_cdc._is_still_empty(consumer)) %}
-        {% set older = older if older in state.bookmarks else (dbt_cdc._without_a_model(state.bookmarks) + [none])[0] %}
+        {% set older = older if older in state.bookmarks
+            else (dbt_cdc._orphans_of_this_table(state.bookmarks) + [none])[0] %}
         {% do dbt_cdc.raise_cdc_error(
             2714, 'table ' ~ this ~ ' exists and no bookmark tells what it holds',
             dbt_cdc._rebuild_command(name) ~ ' replaces it' ~ (
@@ -68,6 +69,17 @@
         {% do names.append(dbt_cdc._consumer_name(node)) %}
     {% endfor %}
     {% do return(bookmarks | reject('in', names) | sort) %}
+{% endmacro %}
+
+
+{#- Those of them whose bookmarks tell of this very table; else those that do not say of which. -#}
+{% macro _orphans_of_this_table(bookmarks) %}
+    {% set ours, others = [], [] %}
+    {% for name in dbt_cdc._without_a_model(bookmarks) %}
+        {% set tables = bookmarks[name].values() | map(attribute='relation') | select | list %}
+        {% do (ours if dbt_cdc._told_name(this) in tables else others if not tables else []).append(name) %}
+    {% endfor %}
+    {% do return(ours or others) %}
 {% endmacro %}
 
 

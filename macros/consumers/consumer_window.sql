@@ -25,9 +25,9 @@
         already: by another run, whose bookmark is open; by a dump that is newer than its LSN; by a consumer that the
         model reads and that is further than it. A model that appends would count what goes without having come -#}
     {% set is_open = bookmark.get('open_lsn') and bookmark.open_lsn != bookmark.last_lsn %}
+    {% set is_merged = consumer.kind == 'incremental' and dbt_cdc._incremental_strategy() != 'append' %}
     {% set keeps_gone = consumer.kind == 'replica' and is_open
-        or (consumer.kind == 'replica' or config.get('incremental_strategy') == 'merge')
-        and (window.initial or dbt_cdc._reads_consumers(model)) %}
+        or (consumer.kind == 'replica' or is_merged) and (window.initial or dbt_cdc._reads_consumers(model)) %}
     {% do window.update(
         keeps_gone=keeps_gone, skips_unchanged=window.skips_unchanged and not window.is_first and not keeps_gone) %}
     {% do dbt_cdc._check_nothing_is_lost(consumer, window, bookmark, interval) %}

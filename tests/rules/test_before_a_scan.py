@@ -369,6 +369,10 @@ def test_the_view_of_many_instances_fits_into_derby(shop: Shop) -> None:
     rows = [{"capture_instance": f"public_table_of_some_name_{n}", **ends} for n in range(2000)]
     (text,) = shop.values(("_validity_intervals_sql", rows[:700], HIGH))
     assert len(text) < 32700 and text.count("public_table_of_some_name_") == 700
+    versions = {row["capture_instance"]: 2**32 for row in rows}
+    few = dict(list(versions.items())[:600])
+    (text,) = shop.values(("_tracking_versions_sql", 1, HIGH, few))
+    assert len(text) < 32700 and text.count("public_table_of_some_name_") == 600
     calls = [("_validity_intervals_sql", rows, HIGH)]
     embedded = "-Dderby.system.home=x"
     for options, url in ((embedded, "<undefined>"), (embedded, "jdbc:mysql:x"), ("", "")):
@@ -379,3 +383,7 @@ def test_the_view_of_many_instances_fits_into_derby(shop: Shop) -> None:
         output = shop.operation("ask", answer, calls=calls).output
         is_refused = "CDC 22938: 2000 capture instances make a view of" in output
         assert is_refused == (url == "<undefined>")
+        output = shop.operation(
+            "ask", answer, calls=[("_tracking_versions_sql", 1, HIGH, versions)]
+        ).output
+        assert ("CDC 22938: 2000 tracked tables make a view of" in output) == is_refused

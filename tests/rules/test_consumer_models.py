@@ -103,6 +103,12 @@ MISTAKES: dict[str, tuple[str, str, str]] = {
         feed(ITEMS_).replace("'append'", "'insert_overwrite', partition_by='id'"), "CDC 22938",
         "incremental_strategy is 'insert_overwrite': each run would replace its partitions by the",
     ),
+    "overwritten_in_part": (
+        (feed(ITEMS_) + " where Name in ('a', 'b')").replace(
+            "'append'", "'insert_overwrite', partition_by='id'"
+        ), "CDC 22938",
+        "incremental_strategy is 'insert_overwrite': each run would replace its partitions by the",
+    ),
     "merged": (
         feed(ITEMS_).replace("'append'", "'merge', unique_key='ID'"), "CDC 22938",
         "model merged merges all changes of capture instance dbo_items by its key (id): a key",
@@ -396,11 +402,17 @@ def test_what_leaves_no_change_out_is_taken(shop: Shop, model: str) -> None:
         ("select * from orders where id in (select id from {changes})", True),
         ("select id, max(Name) as n from {changes} group by id", True),
         ("select * from {changes} where `__$operation` = 2", True),
+        ("select * from {changes} where `__$operation` = 4", False),
+        ("select * from {changes} where Name in ('a', 'b') -- over all, in a group", False),
+        ("select * from {changes} where id in (select id from orders)", True),
+        ("select c.id as item, Name from {changes} as c", False),
+        ("select c.id as item, 'in (select' as Name from {changes} as c", False),
     ],
 )
 def test_a_merge_of_one_row_a_key(shop: Shop, sql: str, is_taken: bool) -> None:
     """Only SQL that hands all changes on is known to give several."""
-    model = f"{FEED}{sql}".replace("'append'", "'merge', unique_key=['id']")
+    key = "item" if "item" in sql else "id"
+    model = f"{FEED}{sql}".replace("'append'", f"'merge', unique_key=['{key}']")
     model = model.replace("{changes}", "{{ dbt_cdc.new_changes('dbo_items') }}")
     message = shop.errors({"merged.sql": model})["merged"]
     assert ("merges all changes of capture instance" not in message) == is_taken
