@@ -790,3 +790,22 @@ def test_a_table_of_a_stream(landing: Landing) -> None:
     assert "partition 1 offset 1 (a new row): 1 events come late" in landing.refusal()
     landing.model(f"landed_table('{schema}.kafka', columns={{'offset': 'kafka_offset'}})")
     assert "has no column kafka_offset; it has key, value, topic" in landing.refusal()
+
+
+@pytest.mark.more
+@pytest.mark.parametrize("was_int", [False, True])
+def test_positions_go_on_beyond_31_bits(landing: Landing, was_int: bool) -> None:
+    """As earlier versions made the column, too."""
+    record = {"key": "{}", "value": value(1), "timestamp": 1700000000000}
+    landing.files(layout="kafka_records")
+    landing.write(f"{ORDERS}+0+1.json", [json.dumps(record | {"offset": 1})])
+    landing.land()
+    kind = "int" if was_int else "bigint"
+    landing.project.sql(
+        "create or replace table {schema}.landed using delta as select * except (position),"
+        f" cast(2147483647 as {kind}) as position from {{schema}}.landed"
+    )
+    landing.write(f"{ORDERS}+0+2.json", [json.dumps(record | {"offset": 2})])
+    landing.land()
+    found = landing.project.sql("select position, typeof(position) as type from {schema}.landed")
+    assert sorted(map(tuple, found)) == [(2147483647, "bigint"), (2147483648, "bigint")]
