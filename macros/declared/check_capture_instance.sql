@@ -9,7 +9,8 @@
             22932, who ~ " is captured by model '" ~ node.name ~ "'"
             ~ (" with the alias '" ~ table ~ "'" if table != node.name),
             "its change table, and so its model, is called '" ~ name ~ "'"
-            ~ ('; leave the alias out' if node.name == name)
+            ~ ('; it has no versions: give a second instance a model of its own' if node.get('version')
+                else '; leave the alias out, also one that generate_alias_name makes' if node.name == name)
         ) %}
     {% endif %}
     {% do dbt_cdc._check_captured_columns(who, instance.columns) %}

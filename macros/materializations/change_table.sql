@@ -7,6 +7,8 @@
     {% set window = dbt_cdc._instance_window(instance, dbt_cdc.scan_window()) %}
 
     {{ run_hooks(pre_hooks) }}
+    {#- a hook may have set another zone -#}
+    {% do dbt_cdc._check_session_time_zone() if pre_hooks %}
 
     {% set existing = load_cached_relation(this) %}
     {% do dbt_cdc._check_not_lost(

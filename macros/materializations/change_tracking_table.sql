@@ -5,6 +5,8 @@
     {% set window = dict(dbt_cdc.scan_window(), log=dbt_cdc._log_relation()) %}
 
     {{ run_hooks(pre_hooks) }}
+    {#- a hook may have set another zone -#}
+    {% do dbt_cdc._check_session_time_zone() if pre_hooks %}
 
     {#- rows go into the table by the places of the key's columns, masks by those of all: the scan may be left out -#}
     {% set registered = (window.versions or {}).get('tables', {}).get(tracked.name) %}

@@ -387,3 +387,23 @@ def test_the_view_of_many_instances_fits_into_derby(shop: Shop) -> None:
             "ask", answer, calls=[("_tracking_versions_sql", 1, HIGH, versions)]
         ).output
         assert ("CDC 22938: 2000 tracked tables make a view of" in output) == is_refused
+
+
+@pytest.mark.parametrize("hook", ["set time zone 'Europe/Berlin'", ""])
+def test_a_hook_that_sets_another_zone(shop: Shop, hook: str) -> None:
+    """Behind the look of the scan, which has a connection of its own over a Thrift server."""
+    asked: list[str] = []
+
+    def zone(sql: str) -> Rows:
+        asked.append(sql)
+        return [{"time_zone": "Europe/Berlin"}]
+
+    config = f"{{{{ config(pre_hook={hook!r}) }}}}\n" if hook else ""
+    shop.project.write("models/dbo_notes_ct.sql", config + "{{ dbt_cdc.change_table() }}")
+    result = shop.dbt(
+        "run", "--select", "dbo_notes_ct", may_lack=True,
+        answer={"^set time zone": [], r"^select \S*.* as time_zone$": zone},
+    )  # fmt: skip
+    shop.project.write("models/dbo_notes_ct.sql", "{{ dbt_cdc.change_table() }}")
+    assert ("CDC 22859: the session's time zone is Europe/Berlin" in result.output) == bool(hook)
+    assert len(asked) == bool(hook)

@@ -280,3 +280,11 @@ def test_a_change_table_in_an_installed_package(shop: Shop) -> None:
     assert "published together: add it in dbt_project.yml: vars: {cdc_capture_instances" in said[0]
     assert "it is in package dbt_cdc, and the publication finds models of project" in said[1]
     assert "(+enabled: false), and add it in dbt_project.yml: vars: {cdc_capture_inst" in said[1]
+
+
+def test_a_change_table_has_no_versions(make_project: Callable[..., Project]) -> None:
+    """dbt gives their tables other names."""
+    model = {**declaration("one_ct", {}), "versions": [{"v": 1, "defined_in": "one_ct"}]}
+    with standing_in({}, may_lack=True):
+        result = project_of(make_project, model).dbt("run", "--select", "one_ct")
+    assert "CDC 22932: " in result.output and "it has no versions: give a second" in result.output
