@@ -4,6 +4,7 @@
 {% macro _plan_instances(window, enters_new) %}
     {% set known = dbt_cdc._registered_state(fromjson(window.registered)) if window.registered
         else dbt_cdc._registered_if_any() %}
+    {% do dbt_cdc._reopen_ends(known, window) if dbt_cdc._is_building() %}
     {% set changes = dbt_cdc._read_schema_changes(window.schema_changes, window.log) %}
     {% set plans, new = {}, [] %}
     {% for name, instance in dbt_cdc._capture_instances().items() %}
@@ -40,6 +41,7 @@
         {% endfor %}
     {% endif %}
     {% do dbt_cdc._check_records_before(plans, window) if enters_new or not new %}
+    {% do dbt_cdc._take_up_ends(plans) %}
     {#- when all are known, as threads ask at once -#}
     {% do dbt_cdc._invocation_cache().update(plans=plans) %}
     {% do return({'known': known, 'new': new, 'plans': plans}) %}

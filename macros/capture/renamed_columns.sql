@@ -26,6 +26,14 @@
         {% endfor %}
         {% do dbt_cdc._check_one_spelling(window) %}
     {% endif %}
+    {% do dbt_cdc._take_up_ends(dbt_cdc._invocation_cache().get('plans', {}), is_last=true) %}
+    {% set known = {} %}
+    {% for name, instance in dbt_cdc._capture_instances().items() if instance.get('registered') %}
+        {% do known.update({name: instance.registered}) %}
+    {% endfor %}
+    {% for name, registered in known.items() if registered.unpublished_end_lsn and registered.end_lsn %}
+        {% do dbt_cdc._check_goes_on(dbt_cdc._capture_instances()[name], known) %}
+    {% endfor %}
 {% endmacro %}
 
 

@@ -8,7 +8,8 @@
 {% endmacro %}
 
 
-{#- Those that have not captured the window yet, in this command or in earlier ones. -#}
+{#- Those that have not captured the window yet, in this command or in earlier ones; nor has what cannot follow its
+    table, as where the instance that was to go on has been taken out since. -#}
 {% macro _missing_captures(window) %}
     {% set captured = dbt_cdc._invocation_cache().get('captured', {}).keys() | list %}
     {% if dbt_cdc._participants().keys() | reject('in', captured) | list %}
@@ -17,7 +18,11 @@
             ~ " where window_to_lsn = '" ~ window.to_lsn ~ "'"
         ) | map(attribute='capture_instance')) %}
     {% endif %}
-    {% do return(dbt_cdc._participants().keys() | reject('in', captured) | sort) %}
+    {% set missing = dbt_cdc._participants().keys() | reject('in', captured) | list %}
+    {% for name, plan in dbt_cdc._invocation_cache().get('plans', {}).items() if plan.problem %}
+        {% do missing.append(name) %}
+    {% endfor %}
+    {% do return(missing | unique | sort) %}
 {% endmacro %}
 
 

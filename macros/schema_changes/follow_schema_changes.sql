@@ -110,11 +110,36 @@
 {% endmacro %}
 
 
+{#- Where a run that did not publish its window has let an instance end in it, the window is asked once more: the
+    instance that was to go on may be gone by now, or another one. -#}
+{% macro _reopen_ends(known, window) %}
+    {% for registered in known.values() if (registered.end_lsn or '') > dbt_cdc.increment_lsn(window.previous_lsn) %}
+        {% do registered.update(unpublished_end_lsn=registered.end_lsn, end_lsn=none) %}
+    {% endfor %}
+{% endmacro %}
+
+
+{#- Such an end counts where the instance still cannot follow, and another one goes on; once its names are checked
+    (`is_last`), also without a change that it cannot follow. -#}
+{% macro _take_up_ends(plans, is_last=false) %}
+    {% for name, plan in plans.items() %}
+        {% set instance = dbt_cdc._capture_instances()[name] %}
+        {% set registered = instance.registered %}
+        {% if registered.unpublished_end_lsn and not registered.end_lsn
+            and (plan.problem.lsn == registered.unpublished_end_lsn
+                and dbt_cdc._successor_of(instance, plan.problem, plans) if plan.problem else is_last) %}
+            {% do registered.update(end_lsn=registered.unpublished_end_lsn) %}
+            {% do plan.update(problem=none) %}
+        {% endif %}
+    {% endfor %}
+{% endmacro %}
+
+
 {#- Another instance that goes on with the table and captures from the problem's commit on. One that was there before
     may be there for something else. -#}
 {% macro _successor_of(instance, problem, plans) %}
     {% for name, other in dbt_cdc._capture_instances().items()
-        if other.name != instance.name and dbt_cdc._goes_on_with(other, instance, problem)
+        if other.name != instance.name and name in plans and dbt_cdc._goes_on_with(other, instance, problem)
         and other.registered.start_lsn <= problem.lsn and not other.registered.end_lsn
         and (plans[name].problem or {}).get('lsn', '0xG') > problem.lsn
         and (plans[name].is_new or dbt_cdc._captures_what(other, instance, problem)) %}

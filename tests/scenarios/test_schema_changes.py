@@ -1008,6 +1008,65 @@ def test_a_rename_without_ddl_behind_rows_of_its_transaction(
 
 
 @pytest.mark.more
+@pytest.mark.parametrize("is_told", [True, False], ids=["", "without DDL"])
+def test_a_second_instance_that_is_made_anew_before_it_is_published(
+    make_project: Callable[..., Project], is_told: bool
+) -> None:
+    """It takes over where the first one did; while it is away, the window is not published."""
+    old = CaptureInstance("dbo", "items", "dbo_items", (("id", "int"), ("name", "string")), KEY)
+    new = replace(old, capture_instance="items_2", columns=(("id", "int"), ("title", "string")))
+    target = Capture(make_project, [old, NOTES], vars={"cdc_report_new_columns": not is_told})
+    log = Log()
+    log.commit(("INSERT", "items", {"id": 1, "name": "one"}))
+    log.land(target)
+    target.run()
+    log.commit(("INSERT", "items", {"id": 5, "name": "a"}))
+    if is_told:
+        border = log.ddl("items", "alter table items rename column name to title",
+                         {"id": "int", "title": "text"})  # fmt: skip
+    last = log.commit(("INSERT", "items", {"id": 6, "title": "b"}))
+    border = border if is_told else last
+    log.commit(("INSERT", "notes", {"id": "bad", "text": "one"}))
+    log.land(target)
+    put_models(target, [new])
+    result = target.project.dbt("run")
+    assert "CDC 22859" in result.messages["dbo_notes_ct"].message
+    assert {row.id for row in target.sql("select id from {schema}.items_2_ct")} == {6}
+
+    bad = log.records[-2]
+    log.records[-2] = replace(bad, after_image=json.dumps({"id": 1, "text": "one"}))
+    target.amend(bad.lsn, after_image=log.records[-2].after_image)
+    result = operation(target, "disable_table", source_schema="dbo", source_name="items",
+                       capture_instance="items_2", dry_run=False)  # fmt: skip
+    assert result.success, result.output
+    for path in ("items_2_ct.sql", "items_2_ct.yml"):
+        (target.project.folder / "models" / path).unlink()
+    messages = target.project.dbt("run").messages
+    if is_told:
+        message = messages["dbo_items_ct"].message
+        said = (
+            "CDC 4928: capture instance 'dbo_items' cannot follow table dbo.items from the commit"
+        )
+        assert f"{said} at {border} on" in message
+        said = target.run("--select", "lsn_time_mapping").output
+        assert "not published: dbo_items did not capture the window" in said
+    else:
+        assert "CDC 22930: capture instance 'dbo_items'" in messages["scan_transactions"].message
+        messages = target.project.dbt("run", vars={"cdc_report_new_columns": False}).messages
+        message = messages["scan_transactions"].message
+        assert "CDC 22985: table dbo.items is not captured any more" in message
+
+    put_models(target, [new])
+    target.run()
+    end = int_to_lsn(lsn_to_int(border) - 1)
+    check(target, log, old, end=end)
+    check(target, log, new, start=end)
+    (row,) = target.sql("select lost_lsn from {schema}.change_tables where end_lsn is null"
+                        " and source_name = 'items'")  # fmt: skip
+    assert row.lost_lsn == end
+
+
+@pytest.mark.more
 def test_a_table_that_is_made_again_starts_anew(make_project: Callable[..., Project]) -> None:
     """As a truncated one; what was captured can be read until then. A replica starts over."""
     replica = (
