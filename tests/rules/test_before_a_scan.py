@@ -133,6 +133,21 @@ def without(name: str) -> Rows:
     return [row for row in published() if row["capture_instance"] != name]
 
 
+@pytest.mark.parametrize(("name", "scanned_lsn"), [("dbo_notes", LOW), (None, HIGH)])
+def test_versions_say_how_far_the_log_was_scanned_where_nothing_is_captured(
+    shop: Shop, name: str | None, scanned_lsn: str
+) -> None:
+    """Those of a first publication that died are ahead of its instances."""
+    row = dict.fromkeys(("low_end", "high_end", "low_time", "high_time"))
+    versions = {"current_version": 1, "scanned_lsn": HIGH, "min_valid_versions": "{}"}
+    (state,) = shop.values(("_published_state",), answer={
+        r"^select [^()]*\bhigh_end\b.* from \S*validity_intervals":
+            [{**row, "capture_instance": name, "scanned_lsn": LOW}],
+        r"from \S*change_tracking_versions": [versions],
+    })  # fmt: skip
+    assert state["scanned_lsn"] == scanned_lsn
+
+
 @pytest.mark.parametrize("known", [{"columns": (("id", "int"), ("text", "int"))}, EDITS[4][0]])
 def test_an_edit_before_the_first_publication(shop: Shop, known: dict[str, Any]) -> None:
     """Of what has captured rows, or its key: nobody has read it yet, so it can begin anew."""

@@ -232,6 +232,41 @@ def test_a_cleanup_while_a_window_is_half_published(
 
 
 @pytest.mark.more
+def test_a_first_publication_that_dies_behind_the_versions(
+    make_project: Callable[..., Project],
+) -> None:
+    """Its window is published by the next run, also where all instances are new later."""
+    items = TrackedTable("dbo", "items", (("id", "int"),), ("id",))
+    captured = CaptureInstance("dbo", "items", "dbo_items", items.columns, ("id",))
+    tracking, writer = Tracking(make_project, [items], [captured]), Writer()
+
+    def die_and_go_on(number: int) -> list[int]:
+        tracking.land(writer.insert("items", id=number))
+        with dying_at(lambda sql: re.search(r"insert into \S*lsn_time_mapping", sql) is not None):
+            assert not tracking.project.dbt("run").success
+        tracking.run()
+        (row,) = tracking.sql("select high_end, scanned_lsn from {schema}.validity_intervals")
+        assert (row.high_end, row.scanned_lsn) == (writer.last, writer.last)
+        assert [row[-1] for row in tracking.asked(items, number - 1)] == [number]
+        return sorted(row.id for row in tracking.sql("select id from {schema}.dbo_items_ct"))
+
+    assert die_and_go_on(1) == [1]
+    tracking.operation(
+        "disable_table", source_schema="dbo", source_name="items", capture_instance="dbo_items",
+        dry_run=False,
+    )  # fmt: skip
+    model = tracking.project.folder / "models" / "dbo_items_ct.sql"
+    text = model.read_text(encoding="utf-8")
+    model.unlink()
+    tracking.project.write("models/instances.yml", instance_yaml([]))
+    tracking.land(writer.insert("items", id=2))
+    tracking.run()
+    tracking.project.write("models/dbo_items_ct.sql", text)
+    tracking.project.write("models/instances.yml", instance_yaml([captured]))
+    assert die_and_go_on(3) == [3]
+
+
+@pytest.mark.more
 def test_names_are_those_of_the_log(make_project: Callable[..., Project]) -> None:
     """A table or column that the log spells otherwise would never have a change."""
     columns = (("id", "int"), ("Name", "string"))
