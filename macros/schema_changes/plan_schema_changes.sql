@@ -7,7 +7,8 @@
     nothing tells. A change that the change table cannot follow ends the plan; `problem` is {lsn, place, number, text},
     and later renames count in it alone.
     `registered` is what the metadata tables hold of the instance; until it is published it is new, and what a run that
-    died has seen does not count. -#}
+    died has seen does not count: of one that begins with the log, nor does the low end that its publication has
+    raised. -#}
 {% macro _plan_schema_changes(instance, registered, changes, is_published=true) %}
     {% set plan = {'columns': {}, 'history': [], 'emptied_lsn': none, 'emptied_place': none,
         'is_dropped': none, 'problem': none, 'is_new': not is_published,
@@ -18,9 +19,10 @@
             'declared_type': column.get('declared_type')
         }}) %}
     {% endfor %}
+    {% set start_lsn = registered.start_lsn if is_published or instance.capture_from != 'log_start' %}
     {% for change in changes
         if dbt_cdc._source_of(change) == dbt_cdc._source_of(instance)
-        and change.commit_lsn >= (registered.start_lsn or '')
+        and change.commit_lsn >= (start_lsn or '')
         and change.commit_lsn < (registered.end_lsn or '0xG') and not plan.problem %}
         {% set was_dropped = registered.has_drop_pending if plan.is_dropped is none else plan.is_dropped %}
         {% set effect = dbt_cdc._effect_of_change(instance, plan, change, changes, was_dropped) %}

@@ -8,6 +8,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
 from database import Answer
 from reference.log import int_to_lsn, lsn_to_int
 from shop import HIGH, INSTANCES, LOW, ORDERS, Shop
@@ -676,6 +677,22 @@ def test_only_changes_of_its_table_while_it_captures(shop: Shop) -> None:
     types = [plan["columns"]["k"]["type"] for plan in found]
     assert types == ["int", "bigint", "bigint", "int", "int", "int"]
     assert [len(plan["history"]) for plan in found] == [0, 1, 1, 0, 0, 0]
+
+
+@pytest.mark.parametrize("begins_with", ["log_start", "now"])
+def test_what_a_publication_that_died_has_emptied(shop: Shop, begins_with: str) -> None:
+    """An instance that begins with the log has the plan of that run."""
+    known = registered(("k", "int", None), start_lsn="0x3", lost_lsn="0x2")
+    changes = [change("0x1", is_dropped=True), change("0x2", columns=listed(k="int"))]
+    instance = {**INSTANCE, "capture_from": begins_with}
+    again, published = shop.values(
+        *(
+            ("_plan_schema_changes", instance, known, changes, is_there)
+            for is_there in (False, True)
+        )
+    )
+    assert again["emptied_lsn"] == ("0x2" if begins_with == "log_start" else None)
+    assert published["emptied_lsn"] is None
 
 
 def test_changes_follow_each_other(shop: Shop) -> None:

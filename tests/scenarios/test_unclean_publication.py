@@ -140,6 +140,31 @@ def test_an_instance_that_is_taken_out_before_it_is_published(
 
 
 @pytest.mark.more
+def test_a_publication_that_dies_behind_a_truncate(make_project: Callable[..., Project]) -> None:
+    """What it has raised of an instance that begins with the log is no edit of its YAML."""
+    capturing, writer = Capture(make_project, [ITEMS], vars=PLAIN), Writer()
+    capturing.land([*writer.insert("items", id=1, name="a"), *writer.insert("lines", id=1, n=1)])
+    capturing.land([writer.record("TRUNCATE", "lines", tran_id=None)])
+    truncated = writer.last
+    capturing.land(writer.insert("lines", id=2, n=2))
+    capturing.run()
+    add_lines(capturing, "log_start")
+    capturing.land(writer.insert("lines", id=3, n=3))
+    with dying_at(lambda sql: "insert into" in sql and "lsn_time_mapping" in sql):
+        assert not capturing.project.dbt("run").success
+    capturing.run()
+    assert high_ends(capturing)["dbo_lines"] == writer.last
+    (low,) = capturing.sql(
+        "select low_end from {schema}.validity_intervals where capture_instance = 'dbo_lines'"
+    )
+    assert low.low_end > truncated
+    found = capturing.sql(
+        f"select id from {{schema}}.dbo_lines_ct where `__$start_lsn` >= '{low.low_end}'"
+    )
+    assert sorted(row.id for row in found) == [2, 3]
+
+
+@pytest.mark.more
 def test_a_cleanup_before_an_instance_is_published(make_project: Callable[..., Project]) -> None:
     """It neither publishes the instance nor takes away what that is to capture."""
     capturing, writer = Capture(make_project, [ITEMS]), Writer()
