@@ -1,16 +1,3 @@
-{#- Whether the log's model is an adapter, which appends whole transactions. Its code is there without a statement. -#}
-{% macro _log_is_of_adapter() %}
-    {% set log_model = var('cdc_log_model', none) %}
-    {% for node in graph.nodes.values() if node.resource_type == 'model' and node.name == log_model %}
-        {% set code = modules.re.sub('(?s)[{]#.*?#[}]|/[*].*?[*]/|--[^\n]*', '', node.raw_code or '') %}
-        {% for adapter in ['debezium_log', 'wal2json_log', 'change_table_log', 'dms_log'] if adapter ~ '(' in code %}
-            {% do return(true) %}
-        {% endfor %}
-    {% endfor %}
-    {% do return(false) %}
-{% endmacro %}
-
-
 {#- A first look: the ids of transactions with records that landed when a scan had passed their places: more than a
     transaction of the last window had; or, in the windows of the last day, in no transaction that is known (cleanup
     may have removed it: the second look tells). -#}

@@ -139,3 +139,24 @@
         ~ 'run --full-refresh --select ' ~ log.identifier
     ) %}
 {% endmacro %}
+
+
+{#- Whether the log's model is an adapter, which appends whole transactions. Its code is there without a statement. -#}
+{% macro _log_is_of_adapter() %}
+    {% set log_model = var('cdc_log_model', none) %}
+    {% for node in graph.nodes.values() if node.resource_type == 'model' and node.name == log_model %}
+        {% set code = modules.re.sub('(?s)[{]#.*?#[}]|/[*].*?[*]/|--[^\n]*', '', node.raw_code or '') %}
+        {% for adapter in ['debezium_log', 'wal2json_log', 'change_table_log', 'dms_log'] if adapter ~ '(' in code %}
+            {% do return(true) %}
+        {% endfor %}
+    {% endfor %}
+    {% do return(false) %}
+{% endmacro %}
+
+
+{#- Notes what an adapter has read, for the command's end. Where the log that is captured is an adapter's, another
+    adapter's model says nothing. -#}
+{% macro _note_adapter(found) %}
+    {% do dbt_cdc._invocation_cache().update(adapter=dict(found, unique_id=model.unique_id))
+        if model.name == var('cdc_log_model', none) or not dbt_cdc._log_is_of_adapter() %}
+{% endmacro %}

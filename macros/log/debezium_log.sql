@@ -27,7 +27,7 @@
     {%- do dbt_cdc._debezium_check_deletes(events, batch, before_images or {})
         if not batch.is_sqlserver and dbt_cdc._is_building()
         and (batch.position is none or batch.last_position > batch.position) -%}
-    {%- do dbt_cdc._note_adapter(events, this, batch, before_images) if dbt_cdc._is_building() -%}
+    {%- do dbt_cdc._debezium_note(events, this, batch, before_images) if dbt_cdc._is_building() -%}
 with {{ dbt_cdc._debezium_events(events, batch, before_images or {}) }},
 
 {% if batch.is_sqlserver -%}
@@ -127,9 +127,9 @@ select * from {{ 'records_and_snapshots' if batch.has_later_rows else 'records' 
 
 
 {#- Notes that this command has written the log, so that its end looks at what waits. -#}
-{% macro _note_adapter(events, log, batch, before_images) %}
-    {% do dbt_cdc._invocation_cache().update(adapter={
-        'unique_id': model.unique_id, 'events': events | string, 'log': log, 'before_images': before_images or {},
+{% macro _debezium_note(events, log, batch, before_images) %}
+    {% do dbt_cdc._note_adapter({
+        'events': events | string, 'log': log, 'before_images': before_images or {},
         'is_incremental': batch.goes_on, 'position': batch.position,
         'connector': batch.connector,
         'has_news': batch.position is none or batch.position < batch.last_position,

@@ -59,6 +59,5 @@ select * from records
         'tran_id': batch.open_transaction, 'since': batch.open_time, 'first_position': batch.open_position,
         'reason': 'its lines have landed from position ' ~ batch.open_position ~ ' on, its C has not',
     }) if batch.open_position is not none %}
-    {% do dbt_cdc._invocation_cache().update(
-        adapter={'unique_id': model.unique_id, 'log': log, 'waiting': waiting}) %}
+    {% do dbt_cdc._note_adapter({'log': log, 'waiting': waiting}) %}
 {% endmacro %}

@@ -365,3 +365,20 @@ def test_positions_that_begin_anew(shop: Shop) -> None:
     """As of a landing that is written anew: the log would never read what lies below."""
     found = said(shop, False, end_position=3)
     assert "began anew: the last one is 3, and the log has read up to 4" in found
+
+
+@pytest.mark.parametrize(("log_model", "noted"), [("captured", "captured"), ("both", "other")])
+def test_the_log_that_is_captured_tells_what_waits(shop: Shop, log_model: str, noted: str) -> None:
+    """Not another adapter's model in the same run, where the log is an adapter's."""
+    adapter = "{% if false %}{{ dbt_cdc.wal2json_log('lines') }}{% endif %}"
+    note = "{% do dbt_cdc._note_adapter({'log': model.name}) if execute %}"
+    shown = "select '{{ dbt_cdc._invocation_cache().get('adapter', {}).get('log') }}' as noted"
+    models = {f"{name}.sql": adapter + note + shown for name in ("captured", "other")}
+    models["both.sql"] = "select 1 as placeholder"
+    given = json.dumps({"cdc_log_model": log_model})
+    with shop.with_models(models):
+        result = shop.dbt(
+            "run", "--select", "captured", "other", "--vars", given, may_lack=True
+        )  # fmt: skip
+    assert "'captured' as noted" in result.messages["captured"].message
+    assert f"'{noted}' as noted" in result.messages["other"].message
