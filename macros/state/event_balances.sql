@@ -3,21 +3,33 @@
     counted again. Copies are counted by the numbers of events; of a batch with a snapshot, a transaction in which the
     connector restarted, or of SQL Server, they are what is left. -#}
 
-{#- Part of the on-run-end hook: a row in event_balances for the batch that this command has put into the log. -#}
-{% macro _record_balance(adapter_log) %}
-    {% set found = dbt_cdc._fetch(dbt_cdc._balance_sql(adapter_log))[0] %}
-    {% if found.balance %}
-        {% set balance = dbt_cdc._balance(found) %}
-        {% do dbt_cdc._ensure_state_tables() %}
-        {% do dbt_cdc._insert_state(
-            'event_balances', [dict(balance, recorded_at='now', invocation_id=invocation_id)]) %}
-        {% do dbt_cdc._log_line(dbt_cdc._balance_text(balance))
-            if balance.landed != balance.in_log + balance.tombstones %}
-    {% endif %}
+{#- Part of the on-run-end hook: a row in event_balances for the batch that this command has put into the log, and
+    for those of runs that died before they wrote theirs. -#}
+{% macro _record_balances(adapter_log) %}
+    {% set found = dbt_cdc._fetch(dbt_cdc._balance_sql(
+        adapter_log, adapter_log.previous_lsn, none, adapter_log.position, dbt_cdc._has_lost_batch(adapter_log)))[0] %}
+    {% for lost in (dbt_cdc._fetch(dbt_cdc._lost_batches_sql(adapter_log)) if found.has_lost else []) %}
+        {% do dbt_cdc._record_balance(dbt_cdc._fetch(dbt_cdc._balance_sql(
+            adapter_log, lost.after_lsn or dbt_cdc._zero_lsn(), lost.last_lsn, lost.position))[0],
+            'first_position = appended.first_position and last_position = appended.last_position') %}
+    {% endfor %}
+    {% do dbt_cdc._record_balance(found) if found.balance %}
 {% endmacro %}
 
 
-{% macro _balance_sql(adapter_log) -%}
+{% macro _record_balance(found, is_there=none) %}
+    {% set balance = dbt_cdc._balance(found) %}
+    {% do dbt_cdc._ensure_state_tables() %}
+    {% do dbt_cdc._insert_state(
+        'event_balances', [dict(balance, recorded_at='now', invocation_id=invocation_id)], is_there) %}
+    {% do dbt_cdc._log_line(dbt_cdc._balance_text(balance))
+        if balance.landed != balance.in_log + balance.tombstones %}
+{% endmacro %}
+
+
+{#- Of the batch of which the log has the records after one LSN and up to another (none: to its end), and that began
+    behind a position (none: with the first event). -#}
+{% macro _balance_sql(adapter_log, after_lsn, to_lsn, position, beside=none) -%}
 with batch as (
     select
         coalesce(sum(events), 0) + count_if(
@@ -25,20 +37,70 @@ with batch as (
         ) as logged_events,
         max_by(balance, lsn) as balance
     from {{ adapter_log.log }}
-    where lsn > '{{ adapter_log.previous_lsn }}'
+    where lsn > '{{ after_lsn }}'{{ " and lsn <= '" ~ to_lsn ~ "'" if to_lsn }}
 )
 
 select
     logged_events,
     balance,
+    {{- '\n    ' ~ dbt_cdc._indent(beside, 4) ~ ' as has_lost,' if beside }}
     (
         select count(*)
         from {{ adapter_log.events }}
         where
-            position > {{ adapter_log.position if adapter_log.position is not none else -2 ** 63 }}
-            and position <= (select cast(get_json_object(balance, '$.last_position') as bigint) from batch)
+            position > {{ position if position is not none else -2 ** 63 }}
+            and position <= (select {{ dbt_cdc._last_position() }} from batch)
     ) as landed
 from batch
+{%- endmacro %}
+
+
+{% macro _last_position() -%}
+cast(get_json_object(balance, '$.last_position') as bigint)
+{%- endmacro %}
+
+
+{#- The position up to which balances are recorded. -#}
+{% macro _recorded_position() -%}
+{{ '(select max(last_position) from ' ~ dbt_cdc._state_relation('event_balances') ~ ')'
+    if dbt_cdc._has_state('event_balances') else 'cast(null as bigint)' }}
+{%- endmacro %}
+
+
+{#- Whether the log's last batch before this command's is not recorded. -#}
+{% macro _has_lost_batch(adapter_log) -%}
+(
+    select max({{ dbt_cdc._last_position() }}) > coalesce({{ dbt_cdc._recorded_position() }}, {{ -2 ** 63 }})
+    from {{ adapter_log.log }}
+    where lsn = '{{ adapter_log.previous_lsn }}'
+)
+{%- endmacro %}
+
+
+{#- Those that are not recorded, and whose events are still there; the last one where none is. -#}
+{% macro _lost_batches_sql(adapter_log) -%}
+select
+    after_lsn,
+    last_lsn,
+    first_position - 1 as position
+from (
+    select
+        *,
+        coalesce({{ dbt_cdc._recorded_position() }}, max(last_position) over () - 1) as recorded_position
+    from (
+        select
+            max(lsn) as last_lsn,
+            lag(max(lsn)) over (order by max(lsn)) as after_lsn,
+            cast(get_json_object(balance, '$.first_position') as bigint) as first_position,
+            {{ dbt_cdc._last_position() }} as last_position
+        from {{ adapter_log.log }}
+        where operation = 'COMMIT' and balance is not null and lsn <= '{{ adapter_log.previous_lsn }}'
+        group by balance
+    )
+)
+where last_position > recorded_position
+    and first_position >= (select min(position) from {{ adapter_log.events }})
+order by last_lsn
 {%- endmacro %}
 
 

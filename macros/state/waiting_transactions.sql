@@ -8,7 +8,7 @@
     {% set is_written = adapter_log and adapter_log.unique_id in dbt_cdc._succeeded(results)
         and load_cached_relation(adapter_log.log) is not none %}
     {% if is_written %}
-        {% do dbt_cdc._record_balance(adapter_log) if adapter_log.has_news and adapter_log.log.type != 'view' %}
+        {% do dbt_cdc._record_balances(adapter_log) if adapter_log.has_news and adapter_log.log.type != 'view' %}
         {% set found = adapter_log.waiting if 'waiting' in adapter_log
             else dbt_cdc._debezium_waiting(adapter_log) %}
         {% do dbt_cdc._ensure_state_tables() if found %}

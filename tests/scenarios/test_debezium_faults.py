@@ -17,6 +17,7 @@ from harness import DbtResult, Project
 from pyspark.sql import SparkSession
 from reference.debezium import Event
 from reference.source import Connector, Database, arrive, rows_by_the_log
+from statements import dying_at
 
 pytestmark = pytest.mark.slow
 
@@ -29,6 +30,8 @@ FATES = (
     "in_log", "copies", "waiting", "given_up", "later_snapshots", "heartbeats", "tombstones",
     "messages",
 )  # fmt: skip
+
+WRITES_LOG = r"(insert into|create (or replace )?table)\s+(table\s+)?\S*[.]log\b"
 
 
 @dataclass
@@ -103,6 +106,29 @@ def row(number: int, value: str) -> dict[str, Any]:
 
 def updates(*numbers: int, old: str = "first", new: str = "new") -> list[Any]:
     return ["update", "t", *(r for n in numbers for r in (row(n, old), row(n, new)))]
+
+
+@pytest.mark.more
+def test_a_run_that_dies_before_it_tells_the_balance(shop):
+    """A later one does; each event is in one balance."""
+    database, connector = shop.begin(1, 2)
+    connector.snapshot()
+    start = 0
+    for number in range(5):
+        batch = connector.sent[start:]
+        start = len(connector.sent)
+        if number in (0, 2, 3):
+            with dying_at(lambda sql: re.match(WRITES_LOG, sql) is not None):
+                assert not shop.run(batch).success
+        else:
+            assert shop.run(batch).success
+            balances = shop.project.sql("select sum(landed) from {schema}.event_balances")
+            assert shop.is_balanced() and balances[0][0] == shop.landed
+        database.commit(
+            updates(1, old="first" if number == 0 else f"v{number}", new=f"v{number + 1}")
+        )
+        connector.stream()
+    assert len(shop.project.sql("select * from {schema}.event_balances")) == 5
 
 
 # --- the connector restarts inside a transaction --------------------------------------------------
