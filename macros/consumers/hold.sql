@@ -93,12 +93,11 @@
 {% endmacro %}
 
 
-{#- Loud: a warning and a row in dm_cdc_errors for each consumer that loses changes. -#}
-{% macro _report_losses(losses, dry_run) %}
+{#- A row in dm_cdc_errors for each consumer that loses changes. -#}
+{% macro _record_losses(losses) %}
     {% set errors = [] %}
     {% for text in losses %}
-        {% do exceptions.warn(text) %}
         {% do errors.append({'error_number': 313, 'error_message': text}) %}
     {% endfor %}
-    {% do dbt_cdc._record_errors(errors) if not dry_run %}
+    {% do dbt_cdc._record_errors(errors) %}
 {% endmacro %}

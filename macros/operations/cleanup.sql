@@ -46,11 +46,15 @@
     {% if dry_run %}
         {% do dbt_cdc._print_rows(dbt_cdc._removable(instances)) %}
     {% else %}
+        {#- once the low ends are raised nothing tells it any more -#}
+        {% do dbt_cdc._record_losses(losses) %}
         {% do dbt_cdc._raise_low_ends(instances, shown) %}
         {% set kept = dbt_cdc._remove_dead_rows(
             instances, is_job=not capture_instance, threshold=threshold) %}
     {% endif %}
-    {% do dbt_cdc._report_losses(losses, dry_run) %}
+    {% for text in losses %}
+        {% do exceptions.warn(text) %}
+    {% endfor %}
     {% do return({'instances': instances, 'kept': kept}) %}
 {% endmacro %}
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from database import Answer, Rows
+from database import Answer, Rows, noting
 from reference.log import int_to_lsn
 from shop import HIGH, LOW, ORDERS, Shop, jobs, low_ends, published, registered
 
@@ -323,6 +323,25 @@ def test_a_cleanup_advises_what_it_obeys(shop: Shop, is_job: bool) -> None:
     ((text,),) = shop.values(call, answer=answer)
     assert ("raise vars: {cdc_consumer_hold_minutes}" in text) == is_job
     assert (f"give a low_water_mark up to {int_to_lsn(0x110)}, as" in text) != is_job
+
+
+def test_a_cleanup_that_dies_has_told_whose_changes_go(shop: Shop) -> None:
+    """Once the low end is raised, no other cleanup would."""
+    told: list[str] = []
+    late = {"consumer": "late", "instance": "dbo_notes", "last_lsn": LOW}
+    answer: dict[str, Answer] = {
+        **LSN_OF_TIME,
+        "^select consumer, lower": [late],
+        "as question, min": [{"question": 0, "lsn": int_to_lsn(0x110)}],
+        r"max\(`__\$start_lsn`\) as lsn": [{"capture_instance": "dbo_notes", "lsn": LOW}],
+        r"insert into \S*dm_cdc_errors": noting(told),
+    }
+    given = json.dumps({"capture_instance": "dbo_notes", "low_water_mark": HIGH})
+    result = shop.dbt(
+        "run-operation", "cleanup_change_table", "--args", given, answer=answer, may_lack=True
+    )
+    assert not result.success and "update" in result.output
+    assert len(told) == 1 and "late has consumed dbo_notes up to" in told[0]
 
 
 def test_the_retention_counts_from_what_has_been(shop: Shop) -> None:
