@@ -77,7 +77,9 @@
 
 {#- Never fewer than the cleanup job's retention keeps. -#}
 {% macro _minutes_to_hold(job) %}
-    {% do return([dbt_cdc._number_of_var('cdc_consumer_hold_minutes', 10080), job.retention] | max) %}
+    {% do return([
+        dbt_cdc._number_of_var('cdc_consumer_hold_minutes', 10080, most=dbt_cdc._most_minutes()), job.retention
+    ] | max) %}
 {% endmacro %}
 
 

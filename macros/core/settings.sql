@@ -20,14 +20,22 @@
 {% endmacro %}
 
 
-{% macro _number_of_var(name, default=none) %}
+{% macro _number_of_var(name, default=none, most=none) %}
     {% set given = var(name, none) %}
     {% if given is none %}
         {% do return(default) %}
-    {% elif not modules.re.fullmatch('[0-9]+', given | string | trim) %}
-        {% do dbt_cdc.raise_cdc_error(22963, 'var ' ~ name ~ " is '" ~ given ~ "'", 'give a whole number') %}
+    {% elif not modules.re.fullmatch('[0-9]+', given | string | trim) or most and given | int > most %}
+        {% do dbt_cdc.raise_cdc_error(
+            22963, 'var ' ~ name ~ " is '" ~ given ~ "'",
+            'give a whole number' ~ (' up to ' ~ most if most)) %}
     {% endif %}
     {% do return(given | int) %}
+{% endmacro %}
+
+
+{#- A hundred years, the bound of the cleanup job's retention; Spark's times do not reach back by any number. -#}
+{% macro _most_minutes() %}
+    {% do return(52594800) %}
 {% endmacro %}
 
 

@@ -42,7 +42,7 @@
 {% macro _dead_state(instances) %}
     {% set scanned_lsn = dbt_cdc._published_state().scanned_lsn %}
     {% set lowest = instances | map(attribute='new_low_end') | min if instances else scanned_lsn %}
-    {% set days = dbt_cdc._number_of_var('cdc_monitoring_days', 30) %}
+    {% set days = dbt_cdc._number_of_var('cdc_monitoring_days', 30, most=dbt_cdc._most_minutes() // 1440) %}
     {% set is_old = " < current_timestamp() - interval '" ~ days ~ "' day" %}
     {% set tables = [] %}
     {% for name, is_dead in {

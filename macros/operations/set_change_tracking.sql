@@ -28,12 +28,14 @@
 {#- '2 days' -> its columns in change_tracking_databases. -#}
 {% macro _checked_retention(change_retention) %}
     {% set units = {'MINUTES': 1, 'HOURS': 2, 'DAYS': 3} %}
+    {% set minutes = {'minute': 1, 'hour': 60, 'day': 1440} %}
     {% set found = modules.re.match(
         '^\\s*(\\d+)\\s*(minute|hour|day)s?\\s*$', change_retention | string | lower) %}
-    {% if not found or found[1] | int < 1 or found[1] | int > 2147483647 %}
+    {% if not found or found[1] | int < 1 or found[1] | int * minutes[found[2]] > dbt_cdc._most_minutes() %}
         {% do dbt_cdc.raise_cdc_error(
             22963, "change_retention is '" ~ change_retention ~ "'",
-            "give a whole number from 1 and minutes, hours or days, e.g. '2 days'"
+            "give a whole number from 1 and minutes, hours or days, e.g. '2 days', up to '"
+            ~ dbt_cdc._most_minutes() ~ " minutes'"
         ) %}
     {% endif %}
     {% set unit = found[2] | upper ~ 'S' %}

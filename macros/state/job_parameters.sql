@@ -148,7 +148,7 @@
     {% set ranges = {
         'maxtrans': (22991, 1, 2147483647), 'maxscans': (22970, 1, 2147483647),
         'continuous': (22998, 0, 1), 'pollinginterval': (22990, 0, 86399),
-        'retention': (22994, 1, 52594800), 'threshold': (22850, 1, 9223372036854775807),
+        'retention': (22994, 1, dbt_cdc._most_minutes()), 'threshold': (22850, 1, 9223372036854775807),
     } %}
     {% for name, value in given.items() if value is not none %}
         {% set number, low, high = ranges[name] %}

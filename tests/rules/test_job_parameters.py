@@ -50,7 +50,8 @@ REFUSALS: list[tuple[str, dict[str, Any], str]] = [
      "CDC 22963: change_retention is '0 days': give a whole number from 1"),
     ("set_change_tracking", {"change_retention": "2"}, "CDC 22963: change_retention is '2'"),
     ("set_change_tracking", {"change_retention": "2 weeks"}, "CDC 22963"),
-    ("set_change_tracking", {"change_retention": "2147483648 days"}, "CDC 22963"),
+    *(("set_change_tracking", {"change_retention": text}, f"CDC 22963: change_retention is '{text}")
+      for text in ("2147483648 days", "36525 days", "876581 hours", "52594801 minutes")),
     ("change_job", {"dry_run": "never"}, "CDC 22963: dry_run is 'never': give true or false"),
     ("cleanup", {"compact": 2}, "CDC 22963: compact is '2'"),
     ("set_change_tracking", {"auto_cleanup": "x"}, "CDC 22963: auto_cleanup is 'x'"),
@@ -219,6 +220,13 @@ def test_variables_that_come_as_text(shop: Shop) -> None:
     for given in ("7 days", "", -1, 1.5, True):
         said = asked(*held, cdc_consumer_hold_minutes=given).output
         assert f"CDC 22963: var cdc_consumer_hold_minutes is '{given}': give a whole number" in said
+    assert asked(*held, cdc_consumer_hold_minutes=52594800).printed == "52594800\n"
+    for call, variable, most in (
+        (held, "cdc_consumer_hold_minutes", 52594800),
+        (("_dead_state", []), "cdc_monitoring_days", 36524),
+    ):
+        said = asked(*call, **{variable: most + 1}).output
+        assert f"var {variable} is '{most + 1}': give a whole number up to {most}" in said
     made = "_functions_of_cdc", [], {}
     for given in ("false", "0", False):
         assert asked(*made, cdc_persistent_functions=given).printed == "{}\n"
@@ -228,7 +236,8 @@ def test_variables_that_come_as_text(shop: Shop) -> None:
 
 RETENTIONS = [
     ("2 days", (2, 3, "DAYS")), ("1 day", (1, 3, "DAYS")), (" 90 Minutes ", (90, 1, "MINUTES")),
-    ("3hours", (3, 2, "HOURS")), ("2147483647 hours", (2147483647, 2, "HOURS")),
+    ("3hours", (3, 2, "HOURS")), ("876580 hours", (876580, 2, "HOURS")),
+    ("36524 days", (36524, 3, "DAYS")), ("52594800 minutes", (52594800, 1, "MINUTES")),
 ]  # fmt: skip
 
 
