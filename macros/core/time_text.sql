@@ -67,8 +67,8 @@
     {% elif time_zone not in ['UTC', 'Etc/UTC', 'GMT', 'Z', '+00:00', 'Etc/GMT'] %}
         {% do dbt_cdc.raise_cdc_error(
             22859, "the session's time zone is " ~ time_zone,
-            "set spark.sql.session.timeZone: 'UTC' in the profile, of a Thrift server in its own configuration, and in no "
-            ~ 'hook: times are UTC'
+            "set spark.sql.session.timeZone: 'UTC' in the profile, of a Thrift server in its own configuration, and in "
+            ~ 'no hook: times are UTC'
         ) %}
     {% endif %}
 {% endmacro %}
