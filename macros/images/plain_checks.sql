@@ -66,10 +66,11 @@ abs(year({{ time }})) > 99999
 {% endmacro %}
 
 
-{#- What shows that a number has more digits than 32 bits hold: it is not theirs, also written with 6 to 9 digits, or
-    with fewer near 0, where they hold fewer. -#}
+{#- What shows that a number has more digits than 32 bits hold: it is not theirs, also as Java and PostgreSQL write it
+    (between two texts the even one), or with 6 to 9 digits, or with fewer near 0, where they hold fewer. -#}
 {% macro _rounded_float_misfit(value, number) -%}
-    {%- set held, texts = 'cast(' ~ value ~ ' as double)', [] -%}
+    {%- set held = 'cast(' ~ value ~ ' as double)' -%}
+    {%- set texts = ['cast(cast(' ~ value ~ ' as string) as double)'] -%}
     {%- for places in [5, 6, 7, 8, 0, 1, 2, 3, 4] -%}
         {%- do texts.append("cast(format_string('%." ~ places ~ "e', " ~ held ~ ') as double)') -%}
     {%- endfor -%}

@@ -7,7 +7,7 @@ import binascii
 import re
 import struct
 from datetime import date, datetime, timedelta
-from decimal import Decimal
+from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal
 from typing import Any
 
 from .log import UTC, RawNumber, to_json
@@ -124,7 +124,12 @@ def _float(text: str, *, single: bool) -> float:
         number = float("inf")
     if abs(number) == float("inf"):
         raise BadValue(f"{text!r} is out of range")
-    if number != given and all(float(f"{number:.{places}e}") != given for places in range(9)):
+    roundings = [
+        Context(prec=digits, rounding=rounding)
+        for digits in range(1, 10)
+        for rounding in (ROUND_HALF_UP, ROUND_HALF_EVEN)
+    ]
+    if number != given and all(float(c.create_decimal(number)) != given for c in roundings):
         raise BadValue(f"{text!r} has more digits than 32 bits hold")
     if not single:
         _check_double(number, *match.groups(""))
