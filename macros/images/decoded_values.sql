@@ -171,6 +171,11 @@ try_cast(if({{ dbt_cdc._is_infinite(decoded) }}, null, {{ decoded }}) as {{ data
         {% elif is_kept %}
             {% do tests.extend(dbt_cdc._plain_misfits(column, read, value)) %}
             {% do tests.append(read ~ " rlike '^-?[0-9]+$' and " ~ value ~ ' = ' ~ read) %}
+        {% elif encoding.name == 'decimal' and family == 'float' %}
+            {% set number = dbt_cdc._decoded(encoding, read, type) %}
+            {% do tests.append(dbt_cdc._rounded_double_misfit(column, 'string(' ~ number ~ ')', value)
+                if column.data_type | lower | trim == 'double'
+                else dbt_cdc._rounded_float_misfit(value, 'cast(' ~ number ~ ' as double)')) %}
         {% elif encoding.name != 'date' and family not in ['string', 'text', 'float']
             and type != column.data_type | lower | trim %}
             {% do tests.append('not ' ~ dbt_cdc._decoded(encoding, read, type) ~ ' <=> ' ~ value) %}

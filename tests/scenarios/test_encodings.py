@@ -21,8 +21,9 @@ pytestmark = pytest.mark.slow
 
 LARGEST = 10**38 - 1
 NUMBERS = [
-    0, 1, -1, 127, 128, -128, -129, 99999, 10**6, 12345678901234, 2**63, -(2**63) - 1, 2**64,
-    -(2**64), 2**120, LARGEST, -LARGEST,
+    0, 1, -1, 127, 128, -128, -129, 99999, 10**6, 12345678901234, 12345678901234567,
+    1234567890123456789, 2**53 + 1, 2**53 + 2, 2**63, -(2**63) - 1, 2**64, -(2**64), 2**120,
+    LARGEST, -LARGEST,
 ]  # fmt: skip
 TOO_LONG = [f'"{encode_unscaled(n)}"' for n in (10**38, 2**127, 2**140, -(2**135))]
 BYTES = [
@@ -100,12 +101,17 @@ QUOTED = [
 ]  # fmt: skip
 CASES = {
     "decimal(9,2)": (
-        ("decimal(9,2)", "decimal(18,4)", "decimal(5,1)", "double", "string"), DECIMALS,
+        ("decimal(9,2)", "decimal(18,4)", "decimal(5,1)", "double", "float", "string"), DECIMALS,
     ),
     "decimal(9,-2)": (("decimal(11,0)", "decimal(13,2)", "bigint", "string"), DECIMALS),
-    "decimal(38,0)": (("decimal(38,0)", "bigint", "int", "decimal(20,4)"), DECIMALS + TOO_LONG),
+    "decimal(38,0)": (
+        ("decimal(38,0)", "bigint", "int", "decimal(20,4)", "double"), DECIMALS + TOO_LONG,
+    ),
     "decimal(38,18)": (("decimal(38,18)", "decimal(10,2)"), DECIMALS + TOO_LONG),
-    "decimal": (("decimal(38,18)", "decimal(20,3)", "bigint"), [*SCALED, NUMBERED, *BYTES]),
+    "decimal": (
+        ("decimal(38,18)", "decimal(20,3)", "decimal(38,6)", "bigint", "double"),
+        [*SCALED, NUMBERED, *BYTES],
+    ),
     "date": (("date", "timestamp", "string"), DATES),
     "timestamp(0)": (("timestamp",), MILLIS),
     "timestamp(3)": (("timestamp", "string"), MILLIS),
