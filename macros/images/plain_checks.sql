@@ -104,15 +104,17 @@ coalesce({{ held }} <> {{ number }} and {{ number }} not in (
     {%- set data_type = column.data_type | lower | trim -%}
     {%- set scale, places = dbt_cdc._parser_scale(data_type), dbt_cdc._type_size(data_type, 1) -%}
     {%- set key = dbt_cdc._key_pattern(column) ~ '"?-?' -%}
-    {%- set rounded = '\\d*[.]\\d{' ~ scale ~ '}\\d*[1-9]' -%}
+    {%- set rounded, exponent = '\\d*[.]\\d{' ~ scale ~ '}\\d*[1-9]', '[\\d.]*[1-9][\\d.]*[eE]-' -%}
     {%- if scale - places >= 14 -%}
-(has_run or {{ read }} = 0) and text rlike {{ dbt_cdc._literal(
-        key ~ '(' ~ rounded ~ '|[\\d.]*[1-9][\\d.]*[eE]-)') }}
+        {#- so short that no digit can be lost, as Java's 5.0E-4 -#}
+        {%- set exact = '[^-]{1,' ~ (scale - 7) ~ '}-\\d\\D' -%}
+(has_run or {{ read }} = 0) and text rlike {{ dbt_cdc._literal(key) }}
+    || {{ dbt_cdc._literal('(' ~ rounded ~ '|(?!' ~ exact ~ ')' ~ exponent ~ ')') }}
     {%- else -%}
         {%- set gap = ' ' if key | length < 20 else '\n        ' -%}
 {{ 'is_long and ' if scale - places >= 8 }}(text rlike {{ dbt_cdc._literal(key ~ rounded) }}
-    or length(regexp_extract(text,{{ gap }}{{ dbt_cdc._literal(key ~ '\\d*[.]?(\\d*)[eE]-') }}, 1))
-    + int(0 || regexp_extract(text,{{ gap }}{{ dbt_cdc._literal(key ~ '[\\d.]*[eE]-(\\d{1,9})') }}, 1)) > {{ scale }})
+    or length(regexp_extract(text,{{ gap }}{{ dbt_cdc._literal(key ~ '\\d*[.]?(\\d*?)0*[eE]-') }}, 1))
+    + int(0 || regexp_extract(text,{{ gap }}{{ dbt_cdc._literal(key ~ exponent ~ '(\\d{1,9})') }}, 1)) > {{ scale }})
     {%- endif -%}
 {%- endmacro %}
 

@@ -71,12 +71,14 @@ IMAGES = [
     '{"id":1,"v":1.5 }', '{"id":1,"v":0\n}', '{"id":1,"v":"1.5","x":{"v":1.5}}',
     '{"id":1,"x\\"w":"\\ud800","v":"?\\u0041"}', '{"v":"\\\\","id":1,"x":"\\ud800"}',
     '{"id":1,"v":16777217}', '{"id":1,"v":0.1}', '{"id":1,"v":0.1234567890123}',
+    '{"id":10000000,"v":5.0E-4}', '{"id":10000000,"v":1.0E-6}', '{"id":1,"v":5.00000000000001E-4}',
+    '{"id":1,"v":5.000000000000001E-4}', '{"id":1,"v":1.0000000000001E-6}', '{"id":1,"v":1.0E-20}',
     '{"id":1,"v":1} ', '{"id":1,"v":1}x', '{"id":1,"v":1},{"id":1,"v":1}', '\n{"id":1,\n"v":1}',
 ]  # fmt: skip
 TYPES = [
     "boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "decimal(5,2)",
-    "decimal(38,18)", "decimal(10,0)", "string", "varchar(20)", "char(4)", "binary", "date",
-    "timestamp",
+    "decimal(38,18)", "decimal(10,0)", "decimal(12,4)", "decimal(38,6)", "string", "varchar(20)",
+    "char(4)", "binary", "date", "timestamp",
 ]  # fmt: skip
 INSTANCES = {
     data_type: CaptureInstance(

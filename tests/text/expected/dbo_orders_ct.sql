@@ -66,10 +66,10 @@ typed as (
         or not image.`note` rlike '^(?!-?\\d+[.]|0$|"|[{\\[].*(\\d[.]\\d|"(NaN|-?Inf)))'
             and replace(text, '"note":' || image.`note`, '\Z')
                 rlike '\\x1a[^,}\\s]|"note"\\s*:\\s*(-?\\d+[.eE]|-0|[-+]?[{\\[NI])'
+        or (has_run or image.`amount` = 0) and text rlike '"amount"\\s*:\\s*"?-?'
+            || '(\\d*[.]\\d{18}\\d*[1-9]|(?![^-]{1,11}-\\d\\D)[\\d.]*[1-9][\\d.]*[eE]-)'
         or size(missing) > 0 or array_contains(halves, 'note') or char_length(value.`note`) > 20
         or not image.`amount` <=> value.`amount`
-        or (has_run or image.`amount` = 0) and text
-            rlike '"amount"\\s*:\\s*"?-?(\\d*[.]\\d{18}\\d*[1-9]|[\\d.]*[1-9][\\d.]*[eE]-)'
         or coalesce(abs(year(value.`at`)) > 99999, true) <> isnull(image.`at`)
         or not image.`at` rlike '^[-+]?\\d{4,}-\\d+-\\d' as is_misfit
     from compared

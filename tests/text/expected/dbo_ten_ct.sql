@@ -91,6 +91,8 @@ typed as (
         or not image.`column_3` rlike '^(?!-?\\d+[.]|0$|"|[{\\[].*(\\d[.]\\d|"(NaN|-?Inf)))'
             and replace(text, '"column_3":' || image.`column_3`, '\Z')
                 rlike '\\x1a[^,}\\s]|"column_3"\\s*:\\s*(-?\\d+[.eE]|-0|[-+]?[{\\[NI])'
+        or (has_run or image.`column_4` = 0) and text rlike '"column_4"\\s*:\\s*"?-?'
+            || '(\\d*[.]\\d{18}\\d*[1-9]|(?![^-]{1,11}-\\d\\D)[\\d.]*[1-9][\\d.]*[eE]-)'
         or has_digits and (text rlike '"column_7"\\s*:\\s*-?'
                 || '(\\d{39}|(?=\\d+[.eE])[0.]*[1-9]([.]?\\d){16,}[.]?[1-9])'
             or try_cast(regexp_extract(text, '"column_7"\\s*:\\s*(-?'
@@ -102,8 +104,6 @@ typed as (
         or size(missing) > 0 or not image.`column_1` <=> value.`column_1`
         or array_contains(halves, 'column_2') or char_length(value.`column_2`) > 40
         or array_contains(halves, 'column_3') or not image.`column_4` <=> value.`column_4`
-        or (has_run or image.`column_4` = 0) and text
-            rlike '"column_4"\\s*:\\s*"?-?(\\d*[.]\\d{18}\\d*[1-9]|[\\d.]*[1-9][\\d.]*[eE]-)'
         or coalesce(abs(year(value.`column_6`)) > 99999, true) <> isnull(image.`column_6`)
         or not image.`column_6` rlike '^[-+]?\\d{4,}-\\d+-\\d+([T ][-+ 0:.]+Z?|Z)?\\z'
         or isnan(value.`column_7` - value.`column_7`) and text rlike '"column_7"\\s*:\\s*[^"\\s]'
