@@ -61,8 +61,12 @@ if({{ number }} % 4 = 0 and {{ rounds }} between -3 and 14,
             ~ " rlike '^(?=(.{4}){1," ~ ('2}$|.{11}=$' if encoding.bytes == 8 else '5}$|.{22}==$')
             ~ ")(?!A[A-H](?!==$)|/[4-9+/])[\\\\w+/]+={0,2}\\\\z'"] %}
         {% if encoding.scale is none %}
-            {% do tests.append(
-                'get_json_object(' ~ read ~ ", '$.scale') > " ~ dbt_cdc._type_size(data_type, 1)) %}
+            {#- places behind the last one are good if they are zeros -#}
+            {% set scale = 'try_cast(get_json_object(' ~ read ~ ", '$.scale') as int)" %}
+            {% set places = dbt_cdc._type_size(data_type, 1) %}
+            {% do tests.append(scale ~ ' > ' ~ places ~ '\n    and not string('
+                ~ dbt_cdc._unscaled(dbt_cdc._unscaled_text(encoding, read), encoding.bytes)
+                ~ ")\n    rlike concat('^0$|0{', " ~ scale ~ ' - ' ~ places ~ ", '}$')") %}
             {% do tests.append(read ~ " rlike '\"value\"\\\\s*:\\\\s*\\\\d'") %}
         {% endif %}
         {% do return(tests) %}

@@ -45,9 +45,13 @@ BYTES = [
 DECIMALS = [*(f'"{encode_unscaled(n)}"' for n in NUMBERS), *BYTES]
 SCALED = [
     json.dumps({"scale": scale, "value": encode_unscaled(n)})
-    for n in NUMBERS[:8]
-    for scale in (0, 3, 18)
-]
+    for n, scales in (
+        *((n, (0, 3, 18)) for n in NUMBERS[:8]),
+        (0, (19, 60)), (10**19, (19, 20, 37)), (-15 * 10**20, (20, 22)), (10**18 + 1, (18, 20)),
+        (123456789012345678, (6, 18)),
+    )
+    for scale in scales
+]  # fmt: skip
 NUMBERED = '{"scale":0,"value":1234}'
 TIMES = [
     "0", "-1", "1", "999", '"2008-08-07T14:11:06Z"', '"2008-08-07T14:11:06.5"', "1.5", "1.50",
