@@ -66,7 +66,12 @@ where changes.`__$start_lsn` > '{{ window.previous_lsn }}'
     {%- do stored.append('rtrim(' ~ name ~ ') as ' ~ name if dbt_cdc._is_char(data_type) else name) -%}
 {%- endfor -%}
 {%- set key = dbt_cdc._quoted(instance.index_columns) -%}
-{%- set columns = instance.columns -%}
+{%- set columns, texts = instance.columns, [] -%}
+{#- exact ones: to_json cuts off microseconds -#}
+{%- for column in columns if column.name in instance.index_columns -%}
+    {%- do texts.append(('hex(' if dbt_cdc._type_family(column.data_type) == 'binary' else 'string(')
+        ~ dbt_cdc._column(column.name) ~ ')') -%}
+{%- endfor -%}
 {{ dbt_cdc._checked_changes(instance, read) }},
 
 changes as (
@@ -93,7 +98,7 @@ lives as (
         coalesce(last_value(if(`__$operation` = 2, concat(`__$start_lsn`, `__$seqval`), null), true) over (
             partition by {{ key | join(', ') }} order by {{ dbt_cdc._change_order() }}
             rows between unbounded preceding and current row
-        ), to_json(struct({{ key | join(', ') }}))) as `__$life`
+        ), to_json(array({{ texts | join(', ') }}))) as `__$life`
     from (
         select {{ names | join(', ') }}, `__$untold`, `__$is_moved`
         from changes
