@@ -25,8 +25,10 @@
             {% do return('decimal(' ~ [[precision - [scale, 0] | min, scale] | max, 38] | min ~ ','
                 ~ [[scale, 0] | max, 38] | min ~ ')') %}
         {% elif spark_type in ['varchar', 'char'] %}
-            {% set unsized = {'varchar': 'string', 'char': 'char(1)'}[spark_type] %}
-            {% do return(spark_type ~ size if modules.re.fullmatch('\\(\\d+\\)', size) else unsized) %}
+            {% set unsized = 'char(1)' if spark_type == 'char' and not size else 'string' %}
+            {#- Oracle says of what: (10 byte), (10 char) -#}
+            {% set is_sized = modules.re.fullmatch('\\(\\d+(byte|char)?\\)', size) %}
+            {% do return(spark_type ~ '(' ~ sizes[0] ~ ')' if is_sized else unsized) %}
         {% endif %}
         {% do return(spark_type) %}
     {% endfor %}
@@ -49,7 +51,7 @@
         'smallmoney': 'decimal(10,4)',
         'n?varchar|n?varchar2|character varying|national character varying': 'varchar',
         'n?char|character|bpchar|national character': 'char',
-        'binary|varbinary|image|bytea|(tiny|medium|long)?blob|rowversion|raw': 'binary',
+        'binary|varbinary|image|bytea|(tiny|medium|long)?blob|rowversion|(long )?raw': 'binary',
         'date': 'date',
         'datetime|datetime2|smalldatetime|datetimeoffset|timestamptz|timestamp_ltz': 'timestamp',
         'timestamp( with(out)?( local)? time zone)?': 'timestamp',

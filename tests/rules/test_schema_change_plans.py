@@ -748,6 +748,8 @@ TYPES = [
     ("NVARCHAR(50)", "varchar(50)"), ("nvarchar(max)", "string"),
     ("varchar2 ( 20 )", "varchar(20)"),
     ("character varying", "string"), ("char", "char(1)"), ("bpchar(3)", "char(3)"),
+    ("CHAR(10 BYTE)", "char(10)"), ("VARCHAR2(10 CHAR)", "varchar(10)"), ("char(max)", "string"),
+    ("long", "bigint"), ("LONG RAW", "binary"),
     ("bit", "boolean"), ("tinyint unsigned", "smallint"), ("int unsigned", "bigint"),
     ("bigint unsigned", "decimal(20,0)"), ("numeric", "decimal(38,18)"),
     ("number(9)", "decimal(9,0)"),
