@@ -25,16 +25,20 @@
 
 {% macro _given_type(column, given) %}
     {% set text = given | string | lower | replace(' ', '') %}
-    {% set is_encoded = modules.re.match('decimal', text) and column.shape == 'bytes'
-        or modules.re.match('date|timestamp', text) and column.shape == 'bigint'
+    {% set is_encoded = modules.re.match('decimal', text) and column.shape in ['bytes', 'any']
+        or modules.re.match('date|timestamp', text) and column.shape in ['bigint', 'any']
         or text == 'binary(hex)' and column.shape %}
     {% set data_type = modules.re.sub('^(timestamp|binary)\\(.*', '\\1', text) %}
-    {#- a number of the unit that it keeps -#}
-    {% set is_time = modules.re.fullmatch('time(\\(\\d\\))?', text)
-        and column.data_type and dbt_cdc._type_family(column.data_type) == 'integer' %}
+    {% set is_time = modules.re.fullmatch('time(\\(\\d\\))?', text) %}
+    {% if is_time %}
+        {#- a number of the unit that it keeps, or the text that it is -#}
+        {% set data_type = column.data_type if column.shape != 'any'
+            else 'int' if modules.re.search('[0-3]', text) else 'bigint' %}
+        {% set is_encoded = data_type and dbt_cdc._type_family(data_type) == 'integer' %}
+    {% endif %}
     {% do return({
-        'data_type': column.data_type if is_time else 'decimal(38,18)' if data_type == 'decimal' else data_type,
-        'encoding': text if is_encoded or is_time else none, 'note': none,
+        'data_type': 'decimal(38,18)' if data_type == 'decimal' else data_type,
+        'encoding': text if is_encoded else none, 'note': none,
     }) %}
 {% endmacro %}
 

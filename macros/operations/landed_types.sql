@@ -69,9 +69,9 @@
 
 
 {#- A column as its values look: {name, data_type, encoding where they are encoded, note where it is a guess,
-    shape}. Numbers of the size of times since 1990 are taken for times, small ones for dates where the
-    name says so; bytes that may be a decimal have no data_type. A number with a fraction is a double in Debezium's
-    events, a decimal in other logs. -#}
+    shape: any where events have had no value}. Numbers of the size of times since 1990 are taken for times, small ones
+    for dates where the name says so; bytes that may be a decimal have no data_type. A number with a fraction is a
+    double in Debezium's events, a decimal in other logs. -#}
 {% macro _landed_type(row, is_landed=true) %}
     {% set shape = row.variant_type.split('(')[0] | lower %}
     {% set column = {'name': row.name, 'shape': shape, 'data_type': dbt_cdc._observed_type(row), 'encoding': none} %}
@@ -80,7 +80,7 @@
     {% elif shape in ['decimal', 'double'] and is_landed %}
         {% do column.update(data_type='double') %}
     {% elif shape == 'void' %}
-        {% do column.update(note='no value seen') %}
+        {% do column.update(note='no value seen', shape='any' if is_landed else shape) %}
     {% elif shape == 'bigint' %}
         {% for unit, encoding in {1: 'timestamp(3)', 1000: 'timestamp(6)', 1000000: 'timestamp(9)'}.items()
             if row.least >= 631152000000 * unit and row.most <= 4102444800000 * unit %}

@@ -250,6 +250,32 @@ def test_types_that_nothing_tells_are_asked_for(priced: Callable[..., DbtResult]
         assert text in priced(images, types=given).output
 
 
+def test_types_of_columns_without_a_value(shop: Shop) -> None:
+    """In events they are taken as the connector's defaults encode them; a time of day is a number
+    or a text, whatever it is called."""
+    encoded = {
+        "decimal(12,2)": "decimal(12,2)", "decimal": "decimal(38,18)", "date": "date",
+        "timestamp(3)": "timestamp", "timestamp": "timestamp", "binary(hex)": "binary",
+        "time(3)": "int", "time": "bigint", "time(9)": "bigint",
+    }  # fmt: skip
+    plain = {"string": "string", "int": "int", "binary(base64)": "binary"}
+    kinds = (("VOID", True), ("VOID", False), ("STRING", True), ("BIGINT", True))
+    unseen, own, *others = shop.values(
+        *(("_landed_type", seen("v", kind), is_landed) for kind, is_landed in kinds)
+    )
+    calls = [(unseen, given) for given in encoded | plain]
+    calls += [(own, "decimal(12,2)"), *((column, "time(3)") for column in (own, *others))]
+    found = shop.values(*(("_given_type", *call) for call in calls))
+    assert [(each["data_type"], each["encoding"]) for each in found] == [
+        *((data_type, given) for given, data_type in encoded.items()),
+        *((data_type, None) for data_type in plain.values()),
+        ("decimal(12,2)", None),
+        ("string", None),
+        ("string", None),
+        ("bigint", "time(3)"),
+    ]
+
+
 def test_columns_that_differ_by_letter_case(shop: Shop) -> None:
     """Of two such one can be captured."""
     known: dict[str, Any] = {"schema_of_variant_agg": [seen("a", "BIGINT"), seen("A", "STRING")]}
