@@ -56,7 +56,7 @@ copies as (
         events.*,
         emitted_transactions.* except (xid),
         row_number() over same_event as copy_number,
-        is_restarted and not has_key and coalesce(lead(slot) over same_event = slot + 1, false) as may_be_two
+        is_restarted and not has_key and coalesce(lead(slot - 1) over same_event = slot, false) as may_be_two
     from events
     inner join emitted_transactions
         on
