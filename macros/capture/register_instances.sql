@@ -54,7 +54,7 @@
 {% macro _drop_outdated(instances) %}
     {% for instance in instances if load_cached_relation(instance.relation) is not none %}
         {% set wanted, found = dbt_cdc._change_table_columns(instance), [] %}
-        {% for column in adapter.get_columns_in_relation(instance.relation) %}
+        {% for column in dbt_cdc._table_columns(instance.relation) %}
             {% do found.append(column.name) if dbt_cdc._is_same_type(wanted.get(column.name, ''), column.dtype) %}
         {% endfor %}
         {% do adapter.drop_relation(load_cached_relation(instance.relation)) if found != wanted.keys() | list %}

@@ -79,12 +79,8 @@
         'is_shown': true,
     } %}
     {% if versions != shown and attempts %}
-        {% set further = ["scanned_lsn > '" ~ last_lsn ~ "'"] %}
-        {% for table, version in versions.min_valid_versions | dictsort %}
-            {% do further.append('min_valid_versions[' ~ dbt_cdc._literal(table) ~ '] > ' ~ version ~ 'L') %}
-        {% endfor %}
         {% set replace = dbt_cdc._unless_overtaken(
-            view, further | join('\nor '), dbt_cdc._tracking_versions_sql(
+            view, dbt_cdc._shows_further(last_lsn, versions.min_valid_versions), dbt_cdc._tracking_versions_sql(
                 versions.current_version, last_lsn, versions.min_valid_versions)) %}
         {% set rows = dbt_cdc._write_and_fetch(
             replace, dbt_cdc._read_tracking_sql(last_lsn, dbt_cdc._shown_tracking_sql())) %}
@@ -96,6 +92,16 @@
             'change tracking: other commands keep moving what is published; ' ~ view
             ~ ' shows the rest with the next one') %}
     {% endif %}
+{% endmacro %}
+
+
+{#- Whether the view has been brought further: by a run, or by a cleanup. -#}
+{% macro _shows_further(scanned_lsn, min_valid_versions) %}
+    {% set further = ["scanned_lsn > '" ~ scanned_lsn ~ "'"] %}
+    {% for table, version in min_valid_versions | dictsort %}
+        {% do further.append('min_valid_versions[' ~ dbt_cdc._literal(table) ~ '] > ' ~ version ~ 'L') %}
+    {% endfor %}
+    {% do return(further | join('\nor ')) %}
 {% endmacro %}
 
 
@@ -124,7 +130,8 @@
     {% if state.is_shown and key in state.min_valid_versions and attempts %}
         {% do state.min_valid_versions.pop(key) %}
         {% do run_query(dbt_cdc._unless_overtaken(
-            dbt_cdc._tracking_versions(), "scanned_lsn > '" ~ state.scanned_lsn ~ "'", dbt_cdc._tracking_versions_sql(
+            dbt_cdc._tracking_versions(), dbt_cdc._shows_further(state.scanned_lsn, state.min_valid_versions),
+            dbt_cdc._tracking_versions_sql(
                 state.current_version, state.scanned_lsn, state.min_valid_versions))) %}
         {% do dbt_cdc._forget_tracked_table(key, attempts - 1) %}
     {% endif %}

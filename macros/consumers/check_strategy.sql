@@ -41,7 +41,8 @@
 {% macro _check_has_a_row_a_key(consumer) %}
     {% set given = config.get('unique_key') %}
     {% set sql, names = dbt_cdc._plain_sql(consumer), [] %}
-    {% set renamed = dict(modules.re.findall('(\\w+)\\s+as\\s+(\\w+)', sql) | map('reverse') | map('list')) %}
+    {% set renamed = dict(modules.re.findall(
+        '(?:\\bselect|,)\\s*(?:\\w+[.])*(\\w+)\\s+(?:as\\s+)?(\\w+)', sql) | map('reverse') | map('list')) %}
     {% for name in ([given] if given is string else given or []) %}
         {% do names.append(renamed.get(name | lower, name | lower)) %}
     {% endfor %}

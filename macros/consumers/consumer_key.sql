@@ -30,12 +30,13 @@
     {% set instance = (consumer.windows.values() | list)[0].instance %}
     {% set own, names = instance.index_columns | map('lower') | sort, key.keys() | list %}
     {% set captured = instance.columns | map(attribute='name') | map('lower') | list %}
-    {% set renamed = modules.re.findall('(?i)\\bas\\s+`?([^\\s`,]+)', dbt_cdc._own_sql(consumer, changes)) %}
-    {% set others = names | reject('in', own) | list %}
+    {% set sql = dbt_cdc._without_quotes(dbt_cdc._own_sql(consumer, changes)) | lower %}
+    {% set renamed, others = modules.re.findall('\\bas\\s+(\\w+)', sql), [] %}
+    {% for name in names if name not in own %}{% do others.append(dbt_cdc._word_of(name)) %}{% endfor %}
     {% if consumer.windows | length == 1 and names | sort != own and (
         not own | reject('in', columns) | list
         or others and not names | reject('in', captured) | list
-        and not others | select('in', renamed | map('lower') | list) | list
+        and not others | select('in', renamed) | list
     ) %}
         {% do dbt_cdc.raise_cdc_error(
             22938, consumer.kind ~ ' ' ~ consumer.name ~ ' has the unique_key ' ~ names | join(', ')

@@ -66,9 +66,10 @@
 {% macro _check_lacks_no_late_commit(consumer, instance, old, bookmark) %}
     {% set new, captured, added = consumer.instances[instance.name | lower], [], [] %}
     {% for column in old.columns %}
-        {% do captured.append([column.column_name | lower, column.column_type]) %}
+        {% do captured.append([column.column_name | lower, column.column_type, column.get('is_computed') or false]) %}
     {% endfor %}
-    {% for column in new.columns if [column.column_name | lower, column.column_type] not in captured %}
+    {% for column in new.columns
+        if [column.column_name | lower, column.column_type, column.get('is_computed') or false] not in captured %}
         {% do added.append(column.column_name | lower) %}
     {% endfor %}
     {#- SQL around change_table() may leave rows out -#}

@@ -67,7 +67,7 @@
             {% set name = (path | select('in', columns) | list + [none])[0] %}
             {% if name and not is_other and at.clause == 'select'
                 and dbt_cdc._is_value(token, before, after, at)
-                and not (at.clause == 'select' and not at.depth and name == path[-1]
+                and not (not at.depth and name == path[-1]
                     and before in ['select', 'distinct', 'all', ',']
                     and after in ['', ',', 'from', 'union', 'except', 'minus', 'intersect'])
                 and ('.' in token or not others or after == 'as' or at.depth) %}
@@ -83,5 +83,10 @@
 {% macro _is_value(token, before, after, at) %}
     {% set is_read = modules.re.fullmatch(dbt_cdc._word_before_a_value() ~ "|[^\\w}\\])':.]", before)
         or before == 'from' and at.depth %}
-    {% do return(is_read and ('.' in token or after not in ['{', "'", '.'] and not dbt_cdc._is_word_of_sql(token))) %}
+    {#- extract(year from ..), interval 1 day, rows between .. and current row -#}
+    {% set is_word = after == 'from' and at.depth or token == 'interval' and after[:1].isdigit()
+        or token == 'current' and after == 'row' or token == 'row' and before == 'current'
+        or token in ['rows', 'range'] and after == 'between' %}
+    {% do return(is_read and not is_word and (
+        '.' in token or after not in ['{', "'", '.'] and not dbt_cdc._is_word_of_sql(token))) %}
 {% endmacro %}

@@ -31,8 +31,7 @@
 {% macro _is_word_of_sql(word) %}
     {% do return(modules.re.fullmatch(
         '(?i)' ~ dbt_cdc._dropping_word() ~ '|' ~ dbt_cdc._word_before_a_value()
-        ~ '|from|left|as|window|filter|with|union|group|order|partition|end|null|true|false|over|rows?|range|current'
-        ~ '|first|last|asc|desc|nulls|interval|year|quarter|month|week|day|hour|minute|second', word)) %}
+        ~ '|from|left|as|window|filter|with|union|group|order|partition|end|null|true|false|over', word)) %}
 {% endmacro %}
 
 
@@ -44,7 +43,7 @@
 
 {% macro _word_before_a_value() %}
     {% do return('\\b(?:select|distinct|all|case|when|then|else|and|or|not|in|is|r?like|ilike|regexp|between|escape|div'
-        ~ '|by|on|using)\\b') %}
+        ~ '|by|on|using|where|having|qualify)\\b') %}
 {% endmacro %}
 
 

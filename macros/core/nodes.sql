@@ -26,3 +26,17 @@
         and node.config.materialized in ['scan', 'change_table', 'change_tracking_table', 'publication']
     ) %}
 {% endmacro %}
+
+
+{#- The model of the log and those that it reads, by id; all models where the log is a source. -#}
+{% macro _models_of_log() %}
+    {% set log_model, ids = var('cdc_log_model', none), [] %}
+    {% for id, node in graph.nodes.items()
+        if node.resource_type == 'model' and (not log_model or node.name == log_model) %}
+        {% do ids.append(id) %}
+    {% endfor %}
+    {% for id in ids %}
+        {% do ids.extend(graph.nodes[id].depends_on.nodes | select('in', graph.nodes) | reject('in', ids) | list) %}
+    {% endfor %}
+    {% do return(ids) %}
+{% endmacro %}

@@ -24,12 +24,10 @@
     {% set given = var(name, none) %}
     {% if given is none %}
         {% do return(default) %}
-    {% elif not modules.re.fullmatch('[0-9]+', given | string | trim) or most and given | int > most %}
-        {% do dbt_cdc.raise_cdc_error(
-            22963, 'var ' ~ name ~ " is '" ~ given ~ "'",
-            'give a whole number' ~ (' up to ' ~ most if most)) %}
+    {% elif not modules.re.fullmatch('[0-9]+', given | string | trim) %}
+        {% do dbt_cdc.raise_cdc_error(22963, 'var ' ~ name ~ " is '" ~ given ~ "'", 'give a whole number') %}
     {% endif %}
-    {% do return(given | int) %}
+    {% do return([given | int, most or given | int] | min) %}
 {% endmacro %}
 
 

@@ -96,7 +96,8 @@
 
 {#- Whether two texts name one type: decimal(9, 2) and numeric(9,2). -#}
 {% macro _is_same_type(one, other) %}
-    {% do return(one == other or one and dbt_cdc._holds_type(one, other) and dbt_cdc._holds_type(other, one)) %}
+    {% do return(one == other or one and ('ntz' in one) == ('ntz' in other)
+        and dbt_cdc._holds_type(one, other) and dbt_cdc._holds_type(other, one)) %}
 {% endmacro %}
 
 

@@ -19,8 +19,8 @@
         {% do batch.update(is_anew=is_anew, last_position=dbt_cdc._fetch(
             'select coalesce(max(try_cast(position as bigint)), 0) as position from ' ~ this)[0].position | int) %}
         {#- as an earlier version made it: wide where it has to be -#}
-        {% do dbt_cdc._alter_types(this, {'position': 'bigint'}) if batch.log and batch.last_position > 2000000000
-            and described[columns.index('position')].dtype == 'int' %}
+        {% do dbt_cdc._alter_types(this, {'position': 'bigint'}) if batch.log and batch.last_position > 1000000000
+            and dbt_cdc._is_building() and described[columns.index('position')].dtype == 'int' %}
     {% endif %}
     {% do return(batch) %}
 {% endmacro %}

@@ -154,9 +154,10 @@
 {% endmacro %}
 
 
-{#- Notes what an adapter has read, for the command's end. Where the log that is captured is an adapter's, another
-    adapter's model says nothing. -#}
+{#- Notes what an adapter has read, for the command's end, if its model makes the log that is captured; where that is an
+    adapter's itself, nothing of those that it reads. -#}
 {% macro _note_adapter(found) %}
     {% do dbt_cdc._invocation_cache().update(adapter=dict(found, unique_id=model.unique_id))
-        if model.name == var('cdc_log_model', none) or not dbt_cdc._log_is_of_adapter() %}
+        if model.unique_id in dbt_cdc._models_of_log()
+        and (model.name == var('cdc_log_model', none) or not dbt_cdc._log_is_of_adapter()) %}
 {% endmacro %}

@@ -37,7 +37,7 @@
 
 {#- The transactions that commit after `previous_lsn` and up to `to_lsn`, with the columns of _window_transactions. -#}
 {% macro _told_transactions(log, previous_lsn, to_lsn) -%}
-    {%- set place = "concat('lsn ', commit_lsn, ', tran_id ', tran_id)" -%}
+    {%- set place = "concat('lsn ', commit_lsn, ', tran_id ', coalesce(tran_id, 'NULL'))" -%}
     select
         tran_id,
         case

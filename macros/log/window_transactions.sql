@@ -82,7 +82,7 @@
             {%- endif %}
             {%- if dbt_cdc._switch_of_var('cdc_check_duplicates', false) %},
             max(case when copies > 1 then {{ dbt_cdc._indent(dbt_cdc._raise_bad_record(
-                "concat('lsn ', lsn, ', tran_id ', tran_id)",
+                "concat('lsn ', lsn, ', tran_id ', coalesce(tran_id, 'NULL'))",
                 "concat(cast(copies as string), ' records have this lsn')"
             ), 16) }} end) as duplicate
             {%- endif %}

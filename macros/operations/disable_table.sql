@@ -10,9 +10,9 @@
             ) %}
         {% endif %}
         {% set known = dbt_cdc._registered_if_any() %}
-        {% set half_gone = dbt_cdc._published_state().intervals.get(capture_instance | trim | lower)
-            if capture_instance | trim | lower not in known %}
-        {% set found = [half_gone] if half_gone else dbt_cdc._registered_of_table(
+        {% set half_gone = dbt_cdc._half_gone(
+            known, source_schema ~ '.' ~ source_name, capture_instance | trim | lower) %}
+        {% set found = half_gone or dbt_cdc._registered_of_table(
             known, source_schema, source_name, capture_instance | trim) %}
         {% set left = known.values() | reject('in', found) | map(attribute='role_name') | list %}
         {% set bookmarks = dbt_cdc._bookmarks() %}
@@ -30,6 +30,21 @@
             {% do log('nothing was removed: dry_run', info=true) %}
         {% endif %}
     {% endif %}
+{% endmacro %}
+
+
+{#- The instances that readers are told of and that are not there any more, where a command that died had them left. -#}
+{% macro _half_gone(known, table, name) %}
+    {% set found = [] %}
+    {% for key, interval in (dbt_cdc._published_state().intervals.items() if name not in known else [])
+        if key not in known and name in [key, 'all'] %}
+        {% do found.append(interval) %}
+    {% endfor %}
+    {% for registered in known.values() if name == 'all'
+        and (registered.source_schema ~ '.' ~ registered.source_name) | lower == table | lower %}
+        {% do found.clear() %}
+    {% endfor %}
+    {% do return(found) %}
 {% endmacro %}
 
 

@@ -27,7 +27,8 @@
     {% set text = given | string | lower | replace(' ', '') %}
     {#- digits in base64 may be a decimal as text: nothing would tell one from the other -#}
     {% set is_encoded = modules.re.match('decimal', text) and column.shape == 'bytes'
-        or modules.re.match('date|timestamp', text) and column.shape in ['bigint', 'any']
+        or modules.re.fullmatch('date|timestamp\\(\\d\\)', text) and column.shape in ['bigint', 'any']
+        or text == 'timestamp' and column.shape == 'bigint'
         or text == 'binary(hex)' and column.shape %}
     {% set data_type = modules.re.sub('^(timestamp|binary)\\(.*', '\\1', text) %}
     {% set is_time = modules.re.fullmatch('time(\\(\\d\\))?', text) %}

@@ -53,7 +53,8 @@
         'scan_sessions': 'start_time' ~ is_old ~ ' and session_id < ' ~ dbt_cdc._last_session(),
         'dm_cdc_errors': 'entry_time' ~ is_old ~ ' and coalesce(session_id, 0) < ' ~ dbt_cdc._first_session_to_keep(),
         'job_requests': 'requested_at' ~ is_old,
-        'event_balances': 'recorded_at' ~ is_old,
+        'event_balances': 'recorded_at' ~ is_old ~ ' and last_position < (select max(last_position) from '
+            ~ dbt_cdc._state_relation('event_balances') ~ ')',
         'mschange_tracking_history': 'start_time' ~ is_old,
     }.items() if dbt_cdc._has_state(name) %}
         {% do tables.append({'name': name, 'relation': dbt_cdc._state_relation(name), 'is_dead': is_dead}) %}

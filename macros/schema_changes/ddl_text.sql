@@ -72,6 +72,9 @@
         {% endfor %}
         {% do readings.append(dbt_cdc._with_hash_comments(parts | join)) %}
     {% endfor %}
+    {#- an apostrophe behind a # is no quote where that begins a comment -#}
+    {% set bare = modules.re.sub('(?<!\\S)#[^\\n]*', ' ', command or '') %}
+    {% do readings.append(dbt_cdc._without_literals(bare, keeps_names)) if bare != (command or '') %}
     {% do return(readings | join(' ;\n')) %}
 {% endmacro %}
 

@@ -125,9 +125,11 @@
     {% for name, plan in plans.items() %}
         {% set instance = dbt_cdc._capture_instances()[name] %}
         {% set registered = instance.registered %}
-        {% if registered.unpublished_end_lsn and not registered.end_lsn
-            and (plan.problem.lsn == registered.unpublished_end_lsn
-                and dbt_cdc._successor_of(instance, plan.problem, plans) if plan.problem else is_last) %}
+        {#- another thread may have taken it up -#}
+        {% if registered.unpublished_end_lsn and (
+            plan.problem.lsn == registered.unpublished_end_lsn
+                and (registered.end_lsn or dbt_cdc._successor_of(instance, plan.problem, plans))
+            if plan.problem else is_last) %}
             {% do registered.update(end_lsn=registered.unpublished_end_lsn) %}
             {% do plan.update(problem=none) %}
         {% endif %}

@@ -3,5 +3,5 @@
 -- Of a schema that is not enabled, or disabled again, there is no such view.
 -- depends_on: {{ ref('change_tables') }}
 select
-    '{{ this.schema }}' as name,
+    '{{ dbt_cdc._validity_intervals().schema }}' as name,
     true as is_cdc_enabled

@@ -406,6 +406,8 @@ def test_what_leaves_no_change_out_is_taken(shop: Shop, model: str) -> None:
         ("select * from {changes} where Name in ('a', 'b') -- over all, in a group", False),
         ("select * from {changes} where id in (select id from orders)", True),
         ("select c.id as item, Name from {changes} as c", False),
+        ("select c.id item, Name from {changes} as c", False),
+        ("select *, `__$seqval` || id as item from {changes}", True),
         ("select c.id as item, 'in (select' as Name from {changes} as c", False),
     ],
 )
@@ -516,6 +518,8 @@ KEPT = [
     "select *, count(*) filter (where id > 1) over (partition by id) n from {changes}",
 ]
 COMPUTED = [
+    "select id, year as model_year from {changes}",
+    "select id, coalesce(year, 0) as y from {changes}",
     "select id, notes note from {changes}",
     "select id, notes as note from {changes}",
     "select c.notes note from {changes} c",
@@ -553,6 +557,10 @@ def test_columns_that_a_model_computes_with(shop: Shop) -> None:
 
 
 OPERATIONS = {
+    "select c.*, n from {changes} c left join (select id, count(*) as n from x_ct\n"
+    "where `__$operation` = 2 group by id) using (id)": False,
+    "select *, count(*) filter (where `__$operation` = 2) over (partition by id) n"
+    " from {changes}": False,
     "select * from {changes}": False,
     "select id, `__$operation`, c.`__$operation` as `__$operation` from {changes} c": False,
     "select *, if(`__$operation` = 1, 'gone', '') as gone from {changes}": False,

@@ -252,13 +252,14 @@ def test_types_that_nothing_tells_are_asked_for(priced: Callable[..., DbtResult]
 
 def test_types_of_columns_without_a_value(shop: Shop) -> None:
     """In events they are taken as the connector's defaults encode them, but for decimals, which
-    may be text; a time of day is a number or a text, whatever it is called."""
+    may be text, and times without a unit; a time of day is a number or a text."""
     encoded = {
-        "date": "date", "timestamp(3)": "timestamp", "timestamp": "timestamp",
+        "date": "date", "timestamp(3)": "timestamp",
         "binary(hex)": "binary", "time(3)": "int", "time": "bigint", "time(9)": "bigint",
     }  # fmt: skip
     plain = {"string": "string", "int": "int", "binary(base64)": "binary",
-             "decimal(12,2)": "decimal(12,2)", "decimal": "decimal(38,18)"}  # fmt: skip
+             "decimal(12,2)": "decimal(12,2)", "decimal": "decimal(38,18)",
+             "timestamp": "timestamp", "timestamp_ntz": "timestamp_ntz"}  # fmt: skip
     kinds = (("VOID", True), ("VOID", False), ("STRING", True), ("BIGINT", True))
     unseen, own, *others = shop.values(
         *(("_landed_type", seen("v", kind), is_landed) for kind, is_landed in kinds)

@@ -220,13 +220,10 @@ def test_variables_that_come_as_text(shop: Shop) -> None:
     for given in ("7 days", "", -1, 1.5, True):
         said = asked(*held, cdc_consumer_hold_minutes=given).output
         assert f"CDC 22963: var cdc_consumer_hold_minutes is '{given}': give a whole number" in said
-    assert asked(*held, cdc_consumer_hold_minutes=52594800).printed == "52594800\n"
-    for call, variable, most in (
-        (held, "cdc_consumer_hold_minutes", 52594800),
-        (("_dead_state", []), "cdc_monitoring_days", 36524),
-    ):
-        said = asked(*call, **{variable: most + 1}).output
-        assert f"var {variable} is '{most + 1}': give a whole number up to {most}" in said
+    for given in (52594800, 10**12):
+        assert asked(*held, cdc_consumer_hold_minutes=given).printed == "52594800\n"
+    days = "_number_of_var", "cdc_monitoring_days", 30, 36524
+    assert asked(*days, cdc_monitoring_days=10**9).printed == "36524\n"
     made = "_functions_of_cdc", [], {}
     for given in ("false", "0", False):
         assert asked(*made, cdc_persistent_functions=given).printed == "{}\n"

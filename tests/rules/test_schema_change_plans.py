@@ -74,6 +74,7 @@ PLANS = [
     )),
 ]  # fmt: skip
 RENAMED = [
+    ("alter table t #don't rename\n change a b int comment 'x'", {"a": "b"}),
     # what is a text or a comment in one database is none in others
     ('alter table t add n int default "" comment "item # 1", rename column c to d', {"c": "d"}),
     ("alter table t add n int as (data #>> '{k}') stored; alter table t rename c to d", {"c": "d"}),
