@@ -24,7 +24,7 @@
             {% endif %}
         {% endfor %}
         {% if not dry_run %}
-            {% do dbt_cdc._publish_without(found, (known.values() | reject('in', found) | list) == []) %}
+            {% do dbt_cdc._publish_without(found, left == []) %}
             {% do dbt_cdc._tell_agent_of_models() %}
         {% else %}
             {% do log('nothing was removed: dry_run', info=true) %}
