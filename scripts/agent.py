@@ -45,6 +45,8 @@ TRACKING_CLEANUP_MINUTES = 30
 ENVIRONMENT = {"DBT_CDC_JAVA_OPTIONS": "", "DBT_CDC_CODEGEN": "false"}
 SINGLE_WRITER = "DBT_CDC_SINGLE_WRITER"  # asked by macros/materializations/change_table.sql
 MOST_COMMITS = "DBT_CDC_MOST_COMMITS"  # of a scan; asked by macros/capture/log_end.sql
+# What each scan says, and the line of its session has, too.
+USUAL = re.compile("cdc: (scan window: |published up to |nothing to capture |captured, in rows: )")
 NOTE_MINUTES = 5  # start_job says so after half an hour of silence
 log = logging.getLogger("agent")
 
@@ -60,6 +62,7 @@ class Agent:
         self.since: str | None = None
         self.capture: dict[str, Any] | None = None  # parameters of the capture job while it runs
         self.failures = 0
+        self.notes: list[str] = []  # of the last scan
         self.is_stopping = False
         self.scheduler = BlockingScheduler(
             executors={"default": ThreadPoolExecutor(1)},
@@ -181,12 +184,18 @@ class Agent:
             SINGLE_WRITER: str(is_only_writer()).lower(),
         }
         os.environ.update(own)
-        result, lines = self._dbt("run", "--select", *self.select.split())
-        for name in own:  # commands of others are not bounded, and may write elsewhere
-            del os.environ[name]
+        try:
+            result, lines = self._dbt("run", "--select", *self.select.split())
+        finally:
+            for name in own:  # commands of others are not bounded, and may write elsewhere
+                os.environ.pop(name, None)
+        self._pass_on(lines)
         session = told(lines, "session") or {}
         if not result.success:
             self._fail("capture", lines)
+            return
+        if not result.result.results:
+            self._fail("capture", [f"--select {self.select!r} names no model: nothing is captured"])
             return
         self.failures = 0
         rows = session.get("captured_rows", {})
@@ -201,6 +210,15 @@ class Agent:
         if self.capture and not self.capture["continuous"]:
             self.capture = None
             log.info("capture: done, as it is not continuous; start_job starts it again")
+
+    def _pass_on(self, lines: list[str]) -> None:
+        """What a scan says beside its own line in the log, unless the scan before it said the same:
+        nothing else may tell of it."""
+        notes = [line for line in lines if line.startswith("cdc: ") and not USUAL.match(line)]
+        for line in notes:
+            if line not in self.notes:
+                log.info("capture: %s", line.removeprefix("cdc: "))
+        self.notes = notes
 
     def clean_up(self) -> None:
         """One run of the cleanup job."""
@@ -325,7 +343,7 @@ def ask(path: Path, arguments: list[str]) -> int:
         send(connection, arguments)
         try:
             success, text = json.loads(connection.recv_bytes())
-        except EOFError:
+        except (EOFError, OSError):
             print("agent: it ended before the command was done", file=sys.stderr)
             return 2
     print(text)

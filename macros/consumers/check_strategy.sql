@@ -10,12 +10,6 @@
 {% endmacro %}
 
 
-{% macro _incremental_strategy() %}
-    {% do return((config.get('incremental_strategy')
-        or ('merge' if target.type == 'databricks' else 'append')) | lower) %}
-{% endmacro %}
-
-
 {#- Strategies that take a window for all that a part of the table has. -#}
 {% macro _check_takes_all(consumer, strategy) %}
     {% set is_recomputed = strategy == 'insert_overwrite' and config.get('partition_by')

@@ -128,6 +128,7 @@
 {% macro _consumed_state() %}
     {% set cache = dbt_cdc._invocation_cache() %}
     {% if 'consumed_state' not in cache %}
+        {% do dbt_cdc._check_session_settings() if dbt_cdc._is_building() %}
         {% set intervals = cache.get('published_intervals') or dbt_cdc._published_state().intervals %}
         {% do cache.update(consumed_state=dict(dbt_cdc._consumed_so_far(), intervals=intervals)) %}
     {% endif %}

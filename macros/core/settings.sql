@@ -55,3 +55,9 @@
         {% do dbt_cdc.raise_cdc_error(22859, what, advice) %}
     {% endif %}
 {% endmacro %}
+
+
+{% macro _incremental_strategy() %}
+    {% do return((config.get('incremental_strategy')
+        or ('merge' if target.type == 'databricks' else 'append')) | lower) %}
+{% endmacro %}

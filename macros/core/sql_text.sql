@@ -1,11 +1,11 @@
-{#- A SQL string literal. Spark reads backslash escapes in literals. Of whatever ends a line in Unicode Jinja's indent
-    makes a \n. -#}
+{#- A SQL string literal. Spark reads backslash escapes in literals, and puts variables in the place of ${...} before.
+    Of whatever ends a line in Unicode Jinja's indent makes a \n. -#}
 {% macro _literal(text) -%}
     {%- if text is none -%}
         cast(null as string)
     {%- else -%}
         {%- set escaped = namespace(text=(text | string).replace('\\', '\\\\').replace("'", "\\'")
-            .replace('\n', '\\n').replace('\r', '\\r')) -%}
+            .replace('\n', '\\n').replace('\r', '\\r').replace('${', '$\\{')) -%}
         {%- set has_end = escaped.text.splitlines() != [escaped.text] -%}
         {%- for end in '\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029' if has_end -%}
             {%- set escaped.text = escaped.text.replace(end, '\\u' ~ end.encode('utf-16-be').hex()) -%}

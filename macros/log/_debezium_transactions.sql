@@ -279,9 +279,13 @@ to_json(named_struct(
 
 
 {#- The first and the last row of a snapshot, and of a table in it, tell so. Two such rows at one place are of two
-    attempts, as of a connector that broke off and began again where nothing was committed in between. -#}
+    attempts, as of a connector that broke off and began again where nothing was committed in between, or of a blocking
+    snapshot of other tables, to which a connector that has made its slot gives the place of the slot. -#}
 {% macro _debezium_snapshot_mark() -%}
-if(snapshot_mark rlike 'first|last', xxhash64(snapshot_mark, source_schema, source_name), null)
+if(
+    snapshot_mark in ('first', 'last'), xxhash64(snapshot_mark),
+    if(snapshot_mark rlike 'first|last', xxhash64(snapshot_mark, source_schema, source_name), null)
+)
 {%- endmacro %}
 
 
@@ -295,8 +299,8 @@ size(collect_set(if({{ mark }} is null, null, struct({{ mark }}, {{ row }})))) >
     place, "'the snapshot has two first or two last rows there: the connector broke off and began again, or took a '"
     ~ " || 'second one where nothing was committed, and nothing tells the rows of one from those of the other'",
     'nothing of this batch is in the log; take key and value from the rows of the first attempt, those of op r '
-    ~ 'whose ts_ms is below that of the last row marked first: ' ~ dbt_cdc._take_out_advice(batch.events)
-    ~ '; and run again'
+    ~ 'of the tables that the second one has, whose ts_ms is below that of the last row marked first: '
+    ~ dbt_cdc._take_out_advice(batch.events) ~ '; and run again'
 ) }}
 {%- endmacro %}
 

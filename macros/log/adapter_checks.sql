@@ -66,6 +66,11 @@
 {#- The end of a statement that appends to this model: nothing, where another run has appended rows of which `is_there`
     (SQL) holds. `word` is `and` behind other conditions. -#}
 {% macro _appended_once(is_there, word='where') %}
+    {%- set strategy = dbt_cdc._incremental_strategy() -%}
+    {%- do dbt_cdc.raise_cdc_error(
+        22963, model.name ~ " appends what is new, and its incremental_strategy is '" ~ strategy
+        ~ "', which would replace what it has", "set incremental_strategy to 'append'"
+    ) if strategy in ['insert_overwrite', 'microbatch', 'replace_where'] -%}
 -- Delta checks an append that reads its target: of two runs at the same time one appends
 {{ word }} not exists (select 1 from {{ this }} where {{ is_there }})
 {%- endmacro %}

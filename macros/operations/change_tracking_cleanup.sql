@@ -135,7 +135,7 @@
             'rows_to_remove': dbt_cdc._fetch(
                 'select count(*) as `rows` from ' ~ table.relation ~ ' where '
                 ~ table.column | default('sys_change_version') ~ ' <= ' ~ table.mark
-            )[0]['rows'],
+            )[0]['rows'] if load_cached_relation(table.relation) is not none else none,
         }) %}
     {% endfor %}
     {% do return(lines) %}

@@ -41,7 +41,7 @@
     {% endif %}
     {% set comment = none if removed != 'failed' else dbt_cdc._error_text(
         22123, 'the rows could not be removed' if is_there else 'the table is not there',
-        'the next cleanup tries again' if is_there else 'dbt run makes it') %}
+        'the next cleanup tries again' if is_there else 'restore it, or run disable_change_tracking') %}
     {% do dbt_cdc._update_state('mschange_tracking_history', {
         'end_time': 'current_timestamp()', 'rows_cleaned_up': 0 if removed == 'failed' else removed or 0,
         'comments': dbt_cdc._literal(comment),

@@ -70,6 +70,9 @@
     {% do dbt_cdc._print_rows(lines) %}
     {% if cleaned.kept %}
         {% set problem = 'rows of ' ~ cleaned.kept.keys() | sort | join(', ') ~ ' could not be removed' %}
+        {#- SQL Server's number where the change tables are clean -#}
+        {% set is_change_table = cleaned.instances | selectattr('capture_instance', 'in', cleaned.kept) | list %}
+        {% set number = 22852 if is_change_table else 22853 %}
         {% set advice = [] %}
         {% do advice.append('validity_intervals still shows an old low end, so queries may read them; the next '
             ~ 'cleanup raises it and removes them') if 'readable' in cleaned.kept.values() %}
@@ -81,9 +84,8 @@
         {% endfor %}
         {% set advice = advice | join('; ') %}
         {% do dbt_cdc._record_errors([{
-            'error_number': 22852,
-            'error_message': dbt_cdc._error_text(22852, problem, advice),
+            'error_number': number, 'error_message': dbt_cdc._error_text(number, problem, advice),
         }]) %}
-        {% do dbt_cdc.raise_cdc_error(22852, problem, advice) %}
+        {% do dbt_cdc.raise_cdc_error(number, problem, advice) %}
     {% endif %}
 {% endmacro %}

@@ -38,8 +38,8 @@
     {% set is_lsn = modules.re.match('^0[xX][0-9a-fA-F]{20}$', text) %}
     {% set mark = '0x' ~ text[2:] | upper %}
     {% set rows = dbt_cdc._fetch(
-        'select min(start_lsn) as lsn from ' ~ mapping ~ ' where tran_end_time = (select '
-        ~ 'max(tran_end_time) from ' ~ mapping ~ " where start_lsn = '" ~ mark ~ "')"
+        'select coalesce(min(ties.start_lsn), max(entry.start_lsn)) as lsn from ' ~ mapping ~ ' as entry left join '
+        ~ mapping ~ " as ties on entry.tran_end_time = ties.tran_end_time where entry.start_lsn = '" ~ mark ~ "'"
     ) if is_lsn else [] %}
     {% if not rows or not rows[0].lsn %}
         {% do dbt_cdc.raise_cdc_error(

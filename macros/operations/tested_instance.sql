@@ -1,16 +1,21 @@
-{#- What the data tests of a change table need: its instance and what is published of it. -#}
+{#- What the data tests of a change table need: its instance and what is published of it, beside the table where
+    `--defer` finds that (`mapping`; none: in the target). -#}
 {% macro _tested_instance(model) %}
     {% if not execute %}
         {#- a leaf, so that in `dbt build` such a test holds back nothing -#}
         {% do ref('dbt_cdc', 'lsn_time_mapping') %}
         {% do ref('dbt_cdc', 'dm_cdc_log_scan_sessions') %}
-        {% do return({'source_schema': '', 'source_name': '', 'interval': {}, 'scanned_lsn': ''}) %}
+        {% do return({
+            'name': '', 'source_schema': '', 'source_name': '', 'interval': {}, 'scanned_lsn': '', 'mapping': none,
+        }) %}
     {% endif %}
     {% for instance in dbt_cdc._capture_instances().values()
         if model is not string and instance.relation.identifier == model.identifier %}
-        {% set state = dbt_cdc._published_state() %}
+        {% set mapping = dbt_cdc._mapping_beside(model) if model.render() != instance.relation.render() else none %}
+        {% set state = dbt_cdc._published_state(mapping) %}
         {% do return(dict(
             instance,
+            mapping=mapping,
             interval=state.intervals.get(instance.name | lower, {}),
             scanned_lsn=state.scanned_lsn
         )) %}
@@ -25,17 +30,19 @@
 {#- The end of the window that this command captures, or that was opened within `max_minutes` and is not published. -#}
 {% macro _being_scanned(instance, max_minutes) %}
     {% set to_lsn = dbt_cdc._invocation_cache().get('window', {}).get('to_lsn') if execute %}
-    {% do return(to_lsn or '') if not execute or to_lsn or not dbt_cdc._has_state('scan_transactions') %}
-    {% do return(dbt_cdc._fetch('select max(window_to_lsn) as lsn from ' ~ dbt_cdc._state_relation('scan_transactions')
+    {% set scanned = dbt_cdc._state_beside(instance.mapping, 'scan_transactions') if execute %}
+    {% do return(to_lsn or '') if not execute or to_lsn or load_cached_relation(scanned) is none %}
+    {% do return(dbt_cdc._fetch('select max(window_to_lsn) as lsn from ' ~ scanned
         ~ " where window_to_lsn > '" ~ instance.scanned_lsn ~ "' and opened_at >= current_timestamp() - interval '"
         ~ max_minutes | int ~ "' minute")[0].lsn or '') %}
 {% endmacro %}
 
 
-{#- The first LSN of the cleanup job's retention and `grace_minutes`; none without a job. What a consumer
+{#- The first LSN of the cleanup job's retention and `grace_minutes`; none without a job in this target. What a consumer
     has not read and the job still holds for it is not too old. -#}
 {% macro _oldest_lsn_to_keep(instance, grace_minutes) %}
-    {% set job = dbt_cdc._jobs().get('cleanup') if execute and instance.interval.get('high_end') %}
+    {% set job = dbt_cdc._jobs().get('cleanup') if execute and instance.interval.get('high_end')
+        and not instance.mapping %}
     {% do return(none) if not job %}
     {% set mark = dbt_cdc._fetch(dbt_cdc._retention_mark_sql(
         dbt_cdc._published_state(), job.retention + grace_minutes | int))[0].lsn %}

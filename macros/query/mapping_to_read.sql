@@ -9,7 +9,7 @@
         if instance.unique_id in dbt_cdc._parents_of_model()
         and (capture_instance is none or instance.name | lower == capture_instance | lower) %}
         {% set relation = dbt_cdc._change_table_to_read(instance) %}
-        {% if relation | string == instance.relation | string %}
+        {% if relation.incorporate(event_time_filter=none) | string == instance.relation | string %}
             {% do return(own) %}
         {% elif mapping | string == own | string %}
             {% do return(dbt_cdc._mapping_beside(relation)) %}

@@ -76,7 +76,7 @@
         to_lsn,
         (
             select count(*) from entries
-            where not is_inside and start_lsn > from_lsn and start_lsn < to_lsn
+            where is_inside is not true and start_lsn > from_lsn and start_lsn < to_lsn
         ) as others
     from ends
 {%- endmacro %}

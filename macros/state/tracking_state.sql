@@ -49,7 +49,7 @@
         if tracked.unique_id in dbt_cdc._parents_of_model() %}
         {% set relation = ref(tracked.model) %}
         {% do return(dbt_cdc._tracking_state(dbt_cdc._mapping_beside(relation)))
-            if relation | string != tracked.relation | string %}
+            if relation.incorporate(event_time_filter=none) | string != tracked.relation | string %}
     {% endfor %}
     {% do return(dbt_cdc._tracking_state(mapping)) %}
 {% endmacro %}

@@ -7,7 +7,7 @@ with published as (
             max(if(tran_end_time <= current_timestamp() + interval '1' day, tran_end_time, null)),
             max(tran_end_time)
         ) as published_time
-    from {{ ref('lsn_time_mapping') }}
+    from {{ ref('dbt_cdc', 'lsn_time_mapping') }}
 ),
 
 waiting as (
@@ -22,8 +22,8 @@ waiting as (
         max_by(mapping.tran_end_time, mapping.start_lsn) filter (
             where mapping.tran_end_time <= current_timestamp() + interval '1' day
         ) as last_time
-    from {{ ref('consumer_bookmarks') }} as bookmarks
-    inner join {{ ref('lsn_time_mapping') }} as mapping
+    from {{ ref('dbt_cdc', 'consumer_bookmarks') }} as bookmarks
+    inner join {{ ref('dbt_cdc', 'lsn_time_mapping') }} as mapping
         on mapping.start_lsn > coalesce(bookmarks.last_lsn, '')
     group by bookmarks.consumer, bookmarks.capture_instance
 )
@@ -50,12 +50,12 @@ select
     bookmarks.open_lsn,
     bookmarks.consumed_at,
     bookmarks.create_date
-from {{ ref('consumer_bookmarks') }} as bookmarks
+from {{ ref('dbt_cdc', 'consumer_bookmarks') }} as bookmarks
 cross join published
 left join waiting
     on
         bookmarks.consumer = waiting.consumer
         and bookmarks.capture_instance = waiting.capture_instance
-left join {{ ref('change_tables') }} as instances
+left join {{ ref('dbt_cdc', 'change_tables') }} as instances
     on lower(bookmarks.capture_instance) = lower(instances.capture_instance)
 where bookmarks.mode is not null

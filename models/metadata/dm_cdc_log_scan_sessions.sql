@@ -8,7 +8,7 @@ with numbered as (
             order by start_time, session_id
             rows between unbounded preceding and current row
         ) as island
-    from {{ ref('scan_sessions') }}
+    from {{ ref('dbt_cdc', 'scan_sessions') }}
 ),
 
 -- successive empty scans are one row
@@ -42,7 +42,7 @@ active as (
         min(opened_at) as start_time,
         count(commit_lsn) as tran_count,
         max(commit_time) as last_commit_time
-    from {{ ref('scan_transactions') }}
+    from {{ ref('dbt_cdc', 'scan_transactions') }}
     where
         window_to_lsn > (
             select coalesce(max(greatest(ended.start_lsn, ended.end_lsn)), '0x') from ended
@@ -72,7 +72,10 @@ sessions as (
         last_commit_cdc_time,
         cast(if(
             scan_phase = 'Done' and last_commit_cdc_time is not null,
-            unix_seconds(end_time) - unix_seconds(last_commit_cdc_time), 0
+            -- whatever clock the source has
+            least(greatest(
+                unix_seconds(end_time) - unix_seconds(last_commit_cdc_time), -2147483648
+            ), 2147483647), 0
         ) as int) as latency,
         cast(empty_scan_count as int) as empty_scan_count,
         if(error_count > 0, 1, 0) as failed_sessions_count,

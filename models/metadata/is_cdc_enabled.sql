@@ -2,5 +2,5 @@
 
 -- Of a schema that is not enabled, or disabled again, there is no such view.
 select
-    '{{ ref('change_tables').schema }}' as name,
+    '{{ ref('dbt_cdc', 'change_tables').schema }}' as name,
     true as is_cdc_enabled

@@ -4,7 +4,7 @@ with captured as (
     select distinct
         source_schema,
         source_name
-    from {{ ref('change_tables') }}
+    from {{ ref('dbt_cdc', 'change_tables') }}
 ),
 
 logged as (

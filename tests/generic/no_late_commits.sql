@@ -10,7 +10,7 @@ with scanned as (
     select
         commit_lsn,
         record_count
-    from {{ dbt_cdc._state_relation('scan_transactions') }}
+    from {{ dbt_cdc._state_beside(instance.mapping, 'scan_transactions') }}
     where commit_lsn is not null
 ),
 

@@ -1,7 +1,8 @@
 {#- Published changes of commits that lsn_time_mapping lacks, so that no window by time finds
     them. -#}
 {% test timeline_without_gaps(model) %}
-{%- set interval = dbt_cdc._tested_instance(model).interval %}
+{%- set instance = dbt_cdc._tested_instance(model) %}
+{%- set interval = instance.interval %}
 select
     `__$start_lsn` as start_lsn,
     count(*) as change_rows
@@ -10,7 +11,7 @@ where
     `__$start_lsn` >= '{{ interval.get('low_end', '') }}'
     and `__$start_lsn` <= '{{ interval.get('high_end') or '' }}'
     and `__$start_lsn` not in (
-        select start_lsn from {{ dbt_cdc._state_relation('lsn_time_mapping') }}
+        select start_lsn from {{ dbt_cdc._state_beside(instance.mapping, 'lsn_time_mapping') }}
         where start_lsn is not null
     )
 group by `__$start_lsn`

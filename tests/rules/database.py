@@ -99,4 +99,7 @@ def catalog(tables: Iterable[str]) -> dict[str, Answer]:
             for name in tables
         ]
 
-    return {r"^show databases": [], r"^create schema": [], r"^show table extended": list_tables}
+    return {
+        r"^show databases": [], r"^create schema": [], r"^show table extended": list_tables,
+        r"^set$": [],
+    }  # fmt: skip

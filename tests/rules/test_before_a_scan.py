@@ -161,6 +161,31 @@ def test_an_edit_before_the_first_publication(shop: Shop, known: dict[str, Any])
     assert "{source_schema: dbo, source_name: notes, capture_instance: dbo_notes, dry_" in line
 
 
+@pytest.mark.parametrize(("name", "value", "reason"), [
+    ("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MILLIS", "lose microseconds"),
+    ("spark.databricks.delta.stalenessLimit", "10m", "pass over what was captured since"),
+    ("spark.sql.files.ignoreMissingFiles", "TRUE", "in a file that is gone would be missing"),
+    ("spark.sql.files.ignoreCorruptFiles", "true", "in a broken file would be missing"),
+    ("spark.sql.parser.quotedRegexColumnNames", "true", "would be a pattern, not a name"),
+    ("spark.sql.legacy.json.allowEmptyString.enabled", "true", "of a number would be NULL"),
+])  # fmt: skip
+def test_settings_of_a_session_that_alter_data(
+    shop: Shop, name: str, value: str, reason: str
+) -> None:
+    line = scan(shop, {"^set$": [{"key": name, "value": value}]})
+    assert f"CDC 22859: the session's {name} is {value}: set it to " in line and reason in line
+
+
+def test_settings_of_a_session_that_alter_nothing(shop: Shop) -> None:
+    harmless = {
+        "spark.sql.parquet.outputTimestampType": "INT96",
+        "spark.databricks.delta.stalenessLimit": "0s",
+        "spark.sql.files.ignoreCorruptFiles": "false",
+    }
+    rows = [{"key": name, "value": value} for name, value in harmless.items()]
+    shop.values(("_check_session_settings",), answer={"^set$": rows})
+
+
 def test_a_log_that_begins_behind_what_was_captured(shop: Shop) -> None:
     """How far the log was scanned outlives disable_table. An instance that is new where the run
     passes over the gap says that it lacks what was in it."""

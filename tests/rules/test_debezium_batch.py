@@ -72,6 +72,18 @@ def said(
     return result.messages["late_log"].message
 
 
+@pytest.mark.parametrize(("strategy", "is_refused"), [("insert_overwrite", True), ("merge", False)])
+def test_a_strategy_that_would_replace_the_log(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, strategy: str, is_refused: bool
+) -> None:
+    """As one of the whole project; the run before the first capture would begin at its batch."""
+    given = f"='delta', incremental_strategy='{strategy}'"
+    monkeypatch.setitem(globals(), "MODEL", MODEL.replace("='delta'", given))
+    line = said(shop, False, **{"^with images as": []})
+    refused = "CDC 22963: late_log appends what is new, and its incremental_strategy is "
+    assert (f"{refused}'{strategy}'" in line) == is_refused
+
+
 def test_late_rows_of_the_snapshot(shop: Shop) -> None:
     assert (
         "CDC 22859: rows of the snapshot landed when the log was past it, and it lacks them:"

@@ -190,6 +190,12 @@ def test_what_ends_a_line_in_unicode(shop: Shop, end: str) -> None:
     assert (shop.values(*mine)[1].strip() == text) == (end != "\n")
 
 
+def test_spark_puts_no_variable_into_a_text(shop: Shop) -> None:
+    """It replaces ${...}, also within literals, before it reads the backslash."""
+    (literal,) = shop.values(("_literal", "Dear ${name}, it's $5 {x}"))
+    assert literal.strip() == r"'Dear $\{name}, it\'s $5 {x}'"
+
+
 def test_a_type_that_yaml_cuts(shop: Shop) -> None:
     """The comma of a decimal is one of the braces around it."""
     model = """

@@ -147,6 +147,7 @@ IN_PARTS = {
     "22859": ("bad log record of table ", " image does not fit ", "nothing of this scan"),
     "22123": ("cleanup of ", " failed", "no query reads these rows any more"),
     "22852": ("rows of ", " could not be removed", "their low ends are raised, so no query reads"),
+    "22853": ("rows of ", " could not be removed", "their low ends are raised, so no query reads"),
 }  # fmt: skip
 
 

@@ -270,7 +270,7 @@ def first_of_time(sql: str) -> list[dict[str, Any]]:
     return [{"lsn": {INSIDE: None, MID: int_to_lsn(0x10C)}.get(mark, mark)}]
 
 
-LSN_OF_TIME = {r"^select min\(start_lsn\) as lsn from \S*lsn_time_mapping": first_of_time}
+LSN_OF_TIME = {r"^select coalesce\(min\(ties.* from \S*lsn_time_mapping": first_of_time}
 
 
 @pytest.mark.parametrize(("arguments", "text"), MARKS, ids=lambda value: str(value)[:40])

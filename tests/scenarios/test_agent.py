@@ -44,6 +44,8 @@ class FakeDbt:
         self.fails: set[str] = set()
         self.commands: list[str] = []
         self.read_anew: list[str] = []
+        self.ran = ["lsn_time_mapping"]
+        self.lines: list[str] = []
 
     def read_project(self) -> None:
         self.commands.append("parse")
@@ -62,7 +64,8 @@ class FakeDbt:
             return SimpleNamespace(success=True), ["cdc agent: " + json.dumps(state)]
         if name.endswith(".cleanup"):
             return SimpleNamespace(success=True), ["cdc: cleanup: the low end stays", "a table"]
-        return SimpleNamespace(success=True), ['cdc session: {"captured_rows": {"a": 2, "b": 0}}']
+        ran = SimpleNamespace(success=True, result=SimpleNamespace(results=self.ran))
+        return ran, [*self.lines, 'cdc session: {"captured_rows": {"a": 2, "b": 0}}']
 
 
 @pytest.fixture
@@ -116,6 +119,30 @@ def test_what_a_scan_is_told_and_nothing_else(agent: Any, monkeypatch: pytest.Mo
     agent._poll()
     agent.dbt.run("run", "--target", "prod")
     assert agent.dbt.told == [("12", "true"), ("12", "true"), (None, None)]
+
+
+def test_what_a_scan_tells_is_passed_on_once(agent: Any, caplog: pytest.LogCaptureFixture) -> None:
+    """Nothing else tells of offsets that are missing, or of a table that is gone."""
+    caplog.set_level(logging.INFO)
+    usual = ["cdc: scan window: after 0x up to 0x1", "cdc: published up to 0x1"]
+    agent.dbt.lines = [*usual, "cdc: landed: offsets 3 to 4 are missing"]
+    agent._poll()
+    agent._poll()
+    agent.dbt.lines = ["cdc: instance a has ended"]
+    agent.dbt.fails = {"run"}
+    agent._poll()
+    told = [record.message for record in caplog.records if "transactions," not in record.message]
+    assert told[0] == "capture: landed: offsets 3 to 4 are missing"
+    assert len(told) == 2 and "22859" in told[1]
+
+
+def test_a_selection_without_a_model_is_a_failure(
+    agent: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    agent.dbt.ran = []
+    agent._poll()
+    assert agent.failures == 1
+    assert "--select 'x' names no model: nothing is captured" in caplog.text
 
 
 def test_a_command_sees_the_project_as_it_is(agent: Any) -> None:

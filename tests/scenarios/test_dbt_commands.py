@@ -7,13 +7,15 @@ import re
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import datetime
 from decimal import Decimal
 
 import pytest
+from asking import rows
 from capturing import Capture, instance_yaml
 from harness import PACKAGE, Project, new_schema
 from reference.capture import CaptureInstance
-from reference.log import LogRecord, int_to_lsn
+from reference.log import UTC, LogRecord, int_to_lsn
 from story import ITEMS, NOTES
 
 pytestmark = pytest.mark.slow
@@ -59,6 +61,28 @@ def test_before_the_first_publication(shop: Capture) -> None:
     shop.run()
     assert len(shop.sql("select * from {schema}.now")) == 1
     assert len(shop.sql("select * from {schema}.changes")) == 1
+
+
+def test_commits_without_a_time_and_of_another_age(make_project: Callable[..., Project]) -> None:
+    """The first have a place in no window by time, nor ties; the others no latency that fits. A
+    text that Spark would take for a variable stays as it is."""
+    made, ddl = Capture(make_project, [ITEMS]), "alter table items add x varchar default '${x}'"
+    at = [datetime(2024, 5, 1, 10, minute, tzinfo=UTC) for minute in (0, 1, 2)]
+    late = datetime(9999, 1, 1, tzinfo=UTC)
+    for number, time in enumerate([at[0], at[1], None, at[2], None]):
+        made.land([replace(record, record_time=time) for record in insert(number)])
+    shape = json.dumps([{"name": name, "type": of_type} for name, of_type in ITEMS.columns])
+    made.land([LogRecord(int_to_lsn(99), None, "DDL", None, "dbo", "items", None, shape, ddl)])
+    made.land([replace(record, record_time=late) for record in insert(50)])
+    made.run()
+    between = "all_changes_between('dbo_items', '2024-05-01 10:00:00', '2024-05-01 10:02:00')"
+    assert [row.id for row in rows(made, [between])[0]] == [1, 3]
+    assert made.sql("select ddl_command from {schema}.ddl_history")[0][0] == ddl
+    latencies = made.sql("select latency from {schema}.dm_cdc_log_scan_sessions")
+    assert {row.latency for row in latencies} == {-(2**31)}
+    mark = {"capture_instance": "dbo_items", "low_water_mark": int_to_lsn(10)}
+    made.project.ok("run-operation", "cleanup_change_table", "--args", json.dumps(mark))
+    assert {row.id for row in made.sql("select id from {schema}.dbo_items_ct")} == {4, 50}
 
 
 @pytest.mark.more

@@ -237,6 +237,13 @@ def test_a_snapshot_that_begins_again_at_one_place(shop):
     result = shop.run([])
     assert result.success, result.output
     assert shop.has(database)
+    # a blocking one of a table in the middle, by the task that made the slot
+    database, connector = shop.begin(1, 2)
+    tables = {"a": [row(7, "x")], **database.tables}
+    connector.snapshot(tables=tables)
+    connector.snapshot(tables={"t": database.tables["t"]})
+    result = shop.run(connector.sent)
+    assert "the snapshot has two first or two last rows there" in result.output
     # where one lands again, it has the same text
     database, connector = shop.begin(1, 2)
     connector.snapshot()
