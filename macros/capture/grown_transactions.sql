@@ -9,7 +9,13 @@
     from {{ transactions }} as known
     inner join {{ log }} as log
         on known.tran_id = log.tran_id and log.lsn between known.begin_lsn and coalesce(known.commit_lsn, '0xG')
-    where known.window_to_lsn >= '{{ state.scanned_lsn }}' and log.lsn <= known.window_to_lsn
+    where
+        known.window_to_lsn >= '{{ state.scanned_lsn }}'
+        and log.lsn <= known.window_to_lsn
+        -- a bound that is known before the join, so that not the whole log is read
+        and log.lsn >= (
+            select min(begin_lsn) from {{ transactions }} where window_to_lsn >= '{{ state.scanned_lsn }}'
+        )
     group by known.window_to_lsn, known.tran_id, known.begin_lsn, known.record_count
     having count(*) > known.record_count
     union
@@ -107,7 +113,8 @@ max(case when opened_at < (
         {% do dbt_cdc._stop_or_tell(
             'cdc_late_commits', what, '; no change table has them',
             'a COMMIT may become visible only with all records of its transaction; to capture them: late commits '
-            ~ '(' ~ dbt_cdc._page('monitoring.md') ~ '); to go on without them, give vars: {cdc_late_commits: pass}'
+            ~ '(' ~ dbt_cdc._page('monitoring.md') ~ '); to go on without them, '
+            ~ dbt_cdc._pass_late_commits()
         ) %}
     {% endif %}
     {% do return(grown.has_open and not dbt_cdc._log_has(dbt_cdc._log_relation(), 'transaction')) %}

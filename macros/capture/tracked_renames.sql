@@ -14,8 +14,9 @@
                 {% do dbt_cdc.raise_cdc_error(
                     22931, 'table ' ~ tracked.table ~ ", which is tracked, was renamed to '" ~ new_name ~ "' at "
                     ~ change.lsn ~ ', and later changes bear that name',
-                    'take models/' ~ tracked.model ~ '.sql and its YAML away, run dbt, disable_change_tracking, and '
-                    ~ 'enable_change_tracking of the new name: its clients start over'
+                    'take models/' ~ tracked.model ~ '.sql, its YAML and its name in cdc_tracked_tables '
+                    ~ 'away, run dbt, disable_change_tracking, and enable_change_tracking of the new name: its clients '
+                    ~ 'start over'
                 ) %}
             {% endif %}
             {% do dbt_cdc._check_renamed_columns(tracked, change) %}
@@ -40,8 +41,8 @@
                 22930, 'column ' ~ name ~ ' of table ' ~ tracked.table ~ ", which is tracked, was renamed to '" ~ now
                 ~ "' at " ~ change.lsn,
                 'add the new name at the end of its columns and leave the old one in them; if it is of the key or '
-                ~ 'differs in letter case alone, take models/' ~ tracked.model ~ '.sql and its YAML away, run dbt, '
-                ~ 'disable_change_tracking, and enable it again'
+                ~ 'differs in letter case alone, take models/' ~ tracked.model ~ '.sql, its YAML and its name in '
+                ~ 'cdc_tracked_tables away, run dbt, disable_change_tracking, and enable it again'
             ) %}
         {% endif %}
     {% endfor %}

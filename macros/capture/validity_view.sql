@@ -49,6 +49,7 @@
         ~ 'embedded target, Derby, keeps 32,700',
         'give its profile another metastore (' ~ setting ~ '), use a Spark server, or fewer tables in one '
         ~ 'schema; what is captured is published then'
-    ) if 'derby.system.home' in run_query('set spark.driver.extraJavaOptions').rows[0][1]
+    ) if target.type != 'databricks'
+        and 'derby.system.home' in run_query('set spark.driver.extraJavaOptions').rows[0][1]
         and 'jdbc:' not in run_query('set ' ~ setting).rows[0][1] | replace('jdbc:derby', '') %}
 {% endmacro %}

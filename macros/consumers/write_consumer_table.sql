@@ -61,7 +61,8 @@ from (
 
 
 {#- The table made anew in one commit; where another one is, that stays in its history. With deletion vectors a
-    changed row does not rewrite its whole file. Delta's history has the properties that a table is made with. -#}
+    changed row does not rewrite its whole file (Databricks: _without_row_conflicts). Delta's history has the properties
+    that a table is made with. -#}
 {% macro _create_as_sql(relation, columns, rows, consumer) -%}
     {%- set properties = dbt_cdc._model_properties(columns, {'delta.enableDeletionVectors': 'true'}) -%}
     {%- do properties.update({'dbt_cdc.made': consumer.kind ~ ' '
@@ -70,9 +71,10 @@ from (
 create or replace table {{ relation }}
 using {{ dbt_cdc._file_format() }}
 {{ partition_cols(label='partitioned by') }}
-{{ liquid_clustered_cols(label='cluster by') if liquid_clustered_cols is defined }}
+{{ liquid_clustered_cols() if liquid_clustered_cols is defined }}
 {{ clustered_cols(label='clustered by') }}
-{{ location_clause() }}
+{{ location_clause(adapter.build_catalog_relation(config.model)) if target.type == 'databricks'
+    else location_clause() }}
 {{ comment_clause() }}
 tblproperties (
     {%- for name, value in properties.items() %}

@@ -141,7 +141,8 @@
     {% do dbt_cdc.raise_cdc_error(
         22859, "the session's spark.sql.storeAssignmentPolicy is LEGACY",
         "set it to 'ANSI' in the profile: a number that does not fit into its column would be another one, or NULL"
-    ) if run_query('set spark.sql.storeAssignmentPolicy').rows[0][1] | upper == 'LEGACY' %}
+    ) if target.type != 'databricks'
+        and run_query('set spark.sql.storeAssignmentPolicy').rows[0][1] | upper == 'LEGACY' %}
 {% endmacro %}
 
 

@@ -36,9 +36,10 @@
         {% do batch.update(dbt_cdc._fetch(dbt_cdc._debezium_has_snapshots(events, batch))[0])
             if not batch.is_sqlserver %}
     {% endif %}
-    {#- the longer statements have more steps than Spark's analyzer takes by default, 100 -#}
+    {#- the longer statements have more steps than Spark's analyzer takes by default, 100; a warehouse of Databricks
+        lets nobody set it -#}
     {% do run_query('set spark.sql.analyzer.maxIterations = 500')
-        if execute and (batch.has_untold or batch.has_later_rows) %}
+        if execute and target.type != 'databricks' and (batch.has_untold or batch.has_later_rows) %}
     {% do return(batch) %}
 {% endmacro %}
 

@@ -132,7 +132,7 @@
 {#- How a log takes in what landed late; `which` is said of the log. -#}
 {% macro _anew_advice(log, which='') %}
     {% do return(
-        'write the log anew (dbt run --full-refresh --select ' ~ log.identifier ~ ')' ~ which ~ ' and take them in as '
+        'write the log anew (dbt run --full-refresh --select ' ~ model.name ~ ')' ~ which ~ ' and take them in as '
         ~ 'late commits (' ~ dbt_cdc._page('monitoring.md') ~ ')'
     ) %}
 {% endmacro %}
@@ -141,7 +141,7 @@
 {% macro _positions_advice(log, which='') %}
     {% do return(
         'positions only go on: give them positions behind the last one' ~ which ~ ', or write the log anew with dbt '
-        ~ 'run --full-refresh --select ' ~ log.identifier
+        ~ 'run --full-refresh --select ' ~ model.name
     ) %}
 {% endmacro %}
 

@@ -18,7 +18,8 @@
         {% do dbt_cdc.raise_cdc_error(
             4997, 'side table ' ~ relation ~ ' is not there, and clients have been told of its versions',
             'put it back (take back what was edited of the schema, alias or target; restore it); or begin anew: take '
-            ~ 'models/' ~ model.name ~ '.sql and its YAML away, dbt run, disable_change_tracking, and put them back'
+            ~ 'models/' ~ model.name ~ '.sql, its YAML and its name in cdc_tracked_tables away, dbt run, '
+            ~ 'disable_change_tracking, and put them back'
         ) %}
     {% endif %}
     {% do dbt_cdc._make_missing(relation, existing, dbt_cdc._side_table_columns(tracked), 'sys_change_version') %}

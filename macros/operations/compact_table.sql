@@ -1,10 +1,11 @@
-{#- After a cleanup: one file of the many small ones that runs leave, and on demand a VACUUM, also of all state. -#}
+{#- After a cleanup: one file of the many small ones that runs leave, and on demand a VACUUM, also of all state. A
+    warehouse of Databricks has settings of its own for files, which nobody can set. -#}
 {% macro _tend_files(tables, compact, vacuum_hours) %}
     {% set tended, state = tables | rejectattr('removed_rows', 'equalto', 'failed') | list, [] %}
     {% for name in dbt_cdc._present_state_tables() %}
         {% do state.append({'name': name, 'relation': dbt_cdc._state_relation(name)}) %}
     {% endfor %}
-    {% if compact %}
+    {% if compact and target.type != 'databricks' %}
         {#- those to which each run adds rows -#}
         {% set growing = ['lsn_time_mapping', 'scan_transactions', 'scan_sessions', 'dm_cdc_errors',
             'event_balances'] %}

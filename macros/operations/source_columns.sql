@@ -7,7 +7,8 @@
     {% set table = source_schema ~ '.' ~ source_name %}
     {% if adapter.get_relation(log.database, log.schema, log.identifier) is none %}
         {% do dbt_cdc.raise_cdc_error(
-            22901, 'the log ' ~ log ~ ' is not there yet', 'build it: dbt run --select ' ~ log.identifier
+            22901, 'the log ' ~ log ~ ' is not there yet', 'land its first rows' if var('cdc_log_source', none)
+            else 'build it: dbt run --select ' ~ var('cdc_log_model', log.identifier)
         ) %}
     {% endif %}
     {% set of_table = dbt_cdc._is_of_table(source_schema, source_name) %}

@@ -45,7 +45,7 @@
 
 
 {% macro _function_name(name) %}
-    {% do return(dbt_cdc._validity_intervals().schema ~ '.' ~ name) %}
+    {% do return(dbt_cdc._validity_intervals().incorporate(path={'identifier': name}).render()) %}
 {% endmacro %}
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from types import SimpleNamespace
 from typing import Any
 
+import jinja2
 import pytest
 from database import Answer, Rows
+from harness import PACKAGE
 from reference.log import int_to_lsn
 from shop import HIGH, ITEMS, LOW, Shop, consumed, first_line
 
@@ -577,3 +580,28 @@ def test_operations_that_a_model_gives(shop: Shop) -> None:
     for macro in ("_without_quotes", "_without_same_names", "_gives_operation"):
         found = shop.values(*((macro, sql) for sql in found))
     assert found == list(OPERATIONS.values())
+
+
+def test_the_clauses_of_dbt_databricks() -> None:
+    """Its macros of these names have other arguments than dbt-spark's."""
+    source = (PACKAGE / "macros" / "consumers" / "write_consumer_table.sql").read_text()
+    macros = SimpleNamespace(
+        _model_properties=lambda columns, ours: ours,
+        _is_building=lambda: False,
+        _file_format=lambda: "delta",
+        _while_open=lambda consumer, write: write,
+        _write_once=lambda write, rows: write,
+    )
+    module = jinja2.Environment(extensions=["jinja2.ext.do"]).from_string(source, globals={
+        "dbt_cdc": macros,
+        "target": SimpleNamespace(type="databricks"),
+        "config": SimpleNamespace(model="m"),
+        "adapter": SimpleNamespace(build_catalog_relation=lambda model: f"catalog of {model}"),
+        "partition_cols": lambda label: "",
+        "clustered_cols": lambda label: "",
+        "comment_clause": lambda: "",
+        "liquid_clustered_cols": lambda: "CLUSTER BY (id)",
+        "location_clause": lambda relation: f"location '{relation}'",
+    }).module  # fmt: skip
+    sql = module._create_as_sql("t", {}, "select 1", SimpleNamespace(kind="replica"))
+    assert "CLUSTER BY (id)" in sql and "location 'catalog of m'" in sql
