@@ -15,6 +15,20 @@
 {% endmacro %}
 
 
+{#- Of the bookmarks of a consumer, those that tell how far it has the rows of an instance: that of the instance; else,
+    where it reads none of the table that goes on, those of ended ones, whose rows go on in this one. -#}
+{% macro _bookmarks_before(instance, bookmarks, instances) %}
+    {% set own, ended = bookmarks.get(instance), [] %}
+    {% do return([own] if own.mode else []) if own %}
+    {% for name, bookmark in bookmarks.items() if bookmark.mode and name in instances
+        and dbt_cdc._source_of(instances[name]) == dbt_cdc._source_of(instances.get(instance) or {}) %}
+        {% do return([]) if not instances[name].end_lsn %}
+        {% do ended.append(bookmark) %}
+    {% endfor %}
+    {% do return(ended) %}
+{% endmacro %}
+
+
 {% macro _bookmarks_sql() -%}
     select
         * except (last_time, consumed_at, create_date),

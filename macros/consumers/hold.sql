@@ -7,8 +7,9 @@
     {% set ends = dbt_cdc._ends_of_holds(waiting, first_lsn, job) %}
     {% for consumer in waiting %}
         {% set instance = consumer.instance %}
-        {% set needs = consumer.name ~ ' has consumed ' ~ instance.capture_instance ~ ' up to '
-            ~ consumer.last_lsn ~ ' only and needs ' ~ consumer.needed_lsn %}
+        {% set needs = consumer.name ~ ' has consumed ' ~ consumer.consumed ~ ' up to '
+            ~ consumer.last_lsn ~ ' only and needs ' ~ consumer.needed_lsn
+            ~ (' of ' ~ instance.capture_instance if consumer.consumed != instance.capture_instance) %}
         {% set held_lsn = [consumer.needed_lsn, first_lsn] | max %}
         {% do instance.update(
             new_low_end=[instance.low_end, [instance.new_low_end, held_lsn] | min] | max) %}
@@ -22,7 +23,7 @@
                 313, 'cleanup removes changes that a consumer has not read: ' ~ needs
                 ~ (', which is held no longer' if is_job),
                 'start it over with ' ~ dbt_cdc._reset_command(
-                    consumer.name, instance.capture_instance if consumer.is_of_several) ~ ', or '
+                    consumer.name, consumer.consumed if consumer.is_of_several) ~ ', or '
                 ~ ('raise vars: {cdc_consumer_hold_minutes}' if is_job
                     else 'give a low_water_mark up to ' ~ consumer.needed_lsn ~ ', as this cleanup waits for nobody')
             )) %}
@@ -32,30 +33,28 @@
 {% endmacro %}
 
 
-{#- Consumers of an instance that have not read rows below its new low end: [{name, last_lsn, needed_lsn,
-    instance}]. -#}
+{#- Consumers that have not read rows of an instance below its new low end: [{name, consumed, last_lsn, needed_lsn,
+    instance}]; also those that stand at the end of another one of its table, and are to go on with it. -#}
 {% macro _waiting_consumers(instances) %}
-    {% set bookmarks, consumers = {}, [] %}
-    {% for row in (dbt_cdc._fetch(
-        'select consumer, lower(capture_instance) as instance, last_lsn from '
-        ~ dbt_cdc._state_relation('consumer_bookmarks') ~ ' where last_lsn is not null and mode is not null'
-    ) if dbt_cdc._has_state('consumer_bookmarks') else []) %}
-        {% do bookmarks.setdefault(row.instance, []).append(row) %}
-        {% do consumers.append(row.consumer) %}
-    {% endfor %}
-    {% set questions, asked = [], [] %}
-    {% for instance in instances if load_cached_relation(instance.relation) is not none %}
-        {% for bookmark in bookmarks.get(instance.capture_instance | lower, [])
-            if bookmark.last_lsn < instance.new_low_end and instance.low_end < instance.new_low_end %}
-            {% do asked.append({
-                'name': bookmark.consumer, 'last_lsn': bookmark.last_lsn, 'loss': none, 'instance': instance,
-                'is_of_several': consumers.count(bookmark.consumer) > 1,
-            }) %}
-            {% do questions.append(
-                '(select ' ~ questions | length ~ ' as question, min(`__$start_lsn`) as lsn from '
-                ~ instance.relation ~ " where `__$start_lsn` > '" ~ bookmark.last_lsn
-                ~ "' and `__$start_lsn` < '" ~ instance.new_low_end ~ "')"
-            ) %}
+    {% set state, questions, asked = {}, [], [] %}
+    {% for instance in instances if instance.low_end < instance.new_low_end
+        and load_cached_relation(instance.relation) is not none %}
+        {% do state.update(dbt_cdc._consumed_so_far()) if not state %}
+        {% for name, bookmarks in state.bookmarks.items() %}
+            {% for bookmark in dbt_cdc._bookmarks_before(
+                instance.capture_instance | lower, bookmarks, state.instances
+            ) if bookmark.last_lsn and bookmark.last_lsn < instance.new_low_end %}
+                {% do asked.append({
+                    'name': name, 'last_lsn': bookmark.last_lsn, 'loss': none, 'instance': instance,
+                    'consumed': bookmark.capture_instance, 'is_of_several':
+                        bookmarks.values() | selectattr('mode') | selectattr('last_lsn') | list | length > 1,
+                }) %}
+                {% do questions.append(
+                    '(select ' ~ questions | length ~ ' as question, min(`__$start_lsn`) as lsn from '
+                    ~ instance.relation ~ " where `__$start_lsn` > '" ~ bookmark.last_lsn
+                    ~ "' and `__$start_lsn` < '" ~ instance.new_low_end ~ "')"
+                ) %}
+            {% endfor %}
         {% endfor %}
     {% endfor %}
     {% set waiting = [] %}

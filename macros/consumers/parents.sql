@@ -10,7 +10,8 @@
     {% set first = (behind | sort(attribute='last_lsn') + [none])[0] %}
     {% if first and dbt_cdc._is_building() %}
         {% set name = dbt_cdc._consumer_name(model) %}
-        {% set advice = 'dbt run --select ' ~ dbt_cdc._selector_of(first.consumer) ~ ' '
+        {% set advice = ('let ' ~ first.consumer ~ ' read ' ~ first.successor ~ ', as ' ~ first.capture_instance
+            ~ ' has ended: ' if first.successor) ~ 'dbt run --select ' ~ dbt_cdc._selector_of(first.consumer) ~ ' '
             ~ dbt_cdc._selector_of(name) ~ ' brings both further; if rows of '
             ~ first.consumer ~ " may be older than the changes, give config(meta={'may_run_ahead': true})" %}
         {% do dbt_cdc.raise_cdc_error(
@@ -43,14 +44,23 @@
                     'last_lsn': window.consumed_lsn or '', 'last_time': bookmarks.get(name, {}).get('last_time'),
                 }) %}
             {% endfor %}
-        {% elif consumer or not bookmarks and parent.config.materialized in ['view', 'ephemeral']
-            or runs_here and not (dbt_cdc._is_building() and dbt_cdc._is_consumer(parent)) %}
-            {% do dbt_cdc._add_bookmarks_behind(parent, state, seen, behind) %}
         {% else %}
-            {% for instance, bookmark in bookmarks.items()
-                if bookmark.mode
-                and (bookmark.last_lsn or '') < (state.intervals.get(instance, {}).get('high_end') or '') %}
-                {% do behind.append(dict(bookmark, last_lsn=bookmark.last_lsn or '')) %}
+            {% set is_as_far = consumer or not bookmarks and parent.config.materialized in ['view', 'ephemeral']
+                or runs_here and not (dbt_cdc._is_building() and dbt_cdc._is_consumer(parent)) %}
+            {% do dbt_cdc._add_bookmarks_behind(parent, state, seen, behind) if is_as_far %}
+            {% set marks = {} if is_as_far else bookmarks %}
+            {% for name, window in (consumer or {}).get('windows', {}).items() %}
+                {% do marks.update({name: {
+                    'consumer': consumer.name, 'capture_instance': window.instance.name, 'mode': window.mode,
+                    'last_lsn': window.bookmark_lsn, 'last_time': window.bookmark_time,
+                }}) %}
+            {% endfor %}
+            {% for instance, interval in state.intervals.items() %}
+                {% for bookmark in dbt_cdc._bookmarks_before(instance, marks, state.instances)
+                    if (bookmark.last_lsn or '') < (interval.high_end or '') %}
+                    {% do behind.append(dict(bookmark, last_lsn=bookmark.last_lsn or '',
+                        successor=none if instance in marks else state.instances[instance].capture_instance)) %}
+                {% endfor %}
             {% endfor %}
         {% endif %}
     {% endfor %}

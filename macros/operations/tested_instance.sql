@@ -47,9 +47,11 @@
     {% set mark = dbt_cdc._fetch(dbt_cdc._retention_mark_sql(
         dbt_cdc._published_state(), job.retention + grace_minutes | int))[0].lsn %}
     {% set kept = [mark or ''] %}
-    {% for bookmarks in dbt_cdc._bookmarks().values() %}
-        {% set bookmark = bookmarks.get(instance.name | lower, {}) %}
-        {% do kept.append(bookmark.last_lsn or kept[0]) if bookmark.mode %}
+    {% set state = dbt_cdc._consumed_so_far() %}
+    {% for bookmarks in state.bookmarks.values() %}
+        {% for bookmark in dbt_cdc._bookmarks_before(instance.name | lower, bookmarks, state.instances) %}
+            {% do kept.append(bookmark.last_lsn or kept[0]) %}
+        {% endfor %}
     {% endfor %}
     {% do return([kept | min, dbt_cdc._first_lsn_to_hold(job, grace_minutes) or ''] | max) if kept | min < kept[0] %}
     {% do return(mark) %}

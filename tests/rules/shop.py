@@ -126,11 +126,15 @@ def low_ends(sql: str) -> Rows:
     ]
 
 
-def consumed(bookmarks: Rows = (), **lost_lsns: str) -> Rows:
-    """What consumers start from: their bookmarks, and the entered instances; up to `lost_lsns` (by
-    instance) changes are gone."""
+def consumed(bookmarks: Rows = (), ended: Sequence[str] = (), **lost_lsns: str) -> Rows:
+    """What consumers start from: their bookmarks, and the entered instances, of which some have
+    `ended`; up to `lost_lsns` (by instance) changes are gone."""
     instances = [
-        registered(instance, lost_lsn=lost_lsns.get(instance.capture_instance))
+        registered(
+            instance,
+            lost_lsn=lost_lsns.get(instance.capture_instance),
+            end_lsn=HIGH if instance.capture_instance in ended else None,
+        )
         for instance in INSTANCES
     ]
     return [{"bookmarks": json.dumps(bookmarks), "instances": json.dumps(instances)}]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from types import SimpleNamespace
+from collections.abc import Sequence
 from typing import Any
 
 import jinja2
@@ -12,7 +13,7 @@ import pytest
 from database import Answer, Rows
 from harness import PACKAGE
 from reference.log import int_to_lsn
-from shop import HIGH, ITEMS, LOW, Shop, consumed, first_line
+from shop import HIGH, ITEMS, LOW, Shop, columns_of, consumed, first_line
 
 NO_DELTA = "{{ config(materialized='incremental', incremental_strategy='append') }}\n"
 FEED = NO_DELTA.replace(") }}", ", file_format='delta') }}")
@@ -233,8 +234,8 @@ LOSSES: dict[str, tuple[str, dict[str, Any] | None, str]] = {
 
 def bookmark(consumer: str, **other: Any) -> dict[str, Any]:
     """The row of a model that has consumed items."""
-    names = ("last_lsn", "open_lsn", "target_version")
-    row = {"consumer": consumer, "capture_instance": "dbo_items", **dict.fromkeys(names)}
+    row = dict.fromkeys(columns_of("consumer_bookmarks"))
+    row.update(consumer=consumer, capture_instance="dbo_items")
     return {**row, "mode": "all", "accepts_loss": False, **other}
 
 
@@ -493,6 +494,62 @@ def test_a_loss_is_accepted_of_one_instance(shop: Shop) -> None:
     assert "moved would start without a part" in moved(shop, "replica", mark=mark, lost=lost)
     own = {**mark, "capture_instance": "dbo_orders_v2"}
     assert "would start" not in moved(shop, "replica", mark=own, lost=lost)
+
+
+STANDING = replica("'dbo_orders'").replace("*", "id, `__$operation`")
+READING = replica("'dbo_notes'") + "left join {{ ref('standing') }} as s using (id)\n"
+
+
+@pytest.mark.parametrize("selected", ["reading", "standing reading"])
+@pytest.mark.parametrize(
+    ("ended", "reads", "second"),
+    [
+        ([], ["dbo_orders"], HIGH),
+        (["dbo_orders"], ["dbo_orders", "dbo_orders_v2"], HIGH),
+        (["dbo_orders"], ["dbo_orders"], BEFORE),
+        (["dbo_orders"], ["dbo_orders"], HIGH),
+    ],
+)
+def test_a_parent_that_is_to_be_handed_over(
+    shop: Shop, selected: str, ended: Sequence[str], reads: Sequence[str], second: str
+) -> None:
+    """What its instance ended with, another one goes on from: it is not as far as what it reads."""
+    ends = {"dbo_orders": BEFORE, "dbo_orders_v2": second, "dbo_notes": HIGH}
+    intervals = [
+        {"capture_instance": name, "low_end": LOW, "high_end": end, "scanned_lsn": HIGH,
+         "low_time": None, "high_time": None}
+        for name, end in ends.items()
+    ]  # fmt: skip
+    of_version = {"target_version": 1, "kind": "replica"}
+    marks = [
+        bookmark(name, **{"capture_instance": instance, "last_lsn": lsn, **of_version})
+        for name, instance, lsn in [
+            *(("standing", instance, ends[instance]) for instance in reads),
+            ("reading", "dbo_notes", LOW),
+        ]
+    ]
+    standing = STANDING + "".join(
+        f"union all select id, `__$operation` from {{{{ dbt_cdc.new_changes('{name}') }}}}\n"
+        for name in reads[1:]
+    )
+    standing = standing.replace("'replica'", "'replica', unique_key='id'")
+    answer: dict[str, Answer] = {
+        **ANSWERS,
+        r"^select [^()]*\bhigh_end\b.* from \S*validity_intervals": intervals,
+        r"^describe history": [],
+        r"\) as bookmarks, ": consumed(marks, ended),
+    }
+    with shop.with_models({"standing.sql": standing, "reading.sql": READING}):
+        output = shop.dbt(
+            "run", "--select", *selected.split(), answer=answer, may_write=MAY_WRITE,
+            tables=["standing", "reading"], may_lack=True,
+        ).output  # fmt: skip
+    said = (
+        f"reading waits for standing, which it reads and which has consumed dbo_orders up to "
+        f"{BEFORE}: let standing read dbo_orders_v2, as dbo_orders has ended: dbt run --select stan"
+    )
+    waits = bool(ended) and len(reads) == 1 and second == HIGH
+    assert (said in output) == ("waits for" in output) == waits, output
 
 
 KEPT = [

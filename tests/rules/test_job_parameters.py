@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from database import Answer, Rows, noting
 from reference.log import int_to_lsn
-from shop import HIGH, LOW, ORDERS, Shop, jobs, low_ends, published, registered
+from shop import HIGH, LOW, ORDERS, Shop, consumed, jobs, low_ends, published, registered
 
 CLEANUP = {"job_type": "cleanup"}
 REFUSALS: list[tuple[str, dict[str, Any], str]] = [
@@ -311,6 +311,9 @@ def test_a_cleanup_that_stops_early_says_so(shop: Shop) -> None:
     )
 
 
+LATE = {"consumer": "late", "last_lsn": LOW, "mode": "all"}
+
+
 @pytest.mark.parametrize("is_job", [True, False])
 def test_a_cleanup_advises_what_it_obeys(shop: Shop, is_job: bool) -> None:
     """cleanup_change_table waits for no consumer, whatever the variable says."""
@@ -318,9 +321,8 @@ def test_a_cleanup_advises_what_it_obeys(shop: Shop, is_job: bool) -> None:
     instance = {
         "capture_instance": "dbo_notes", "low_end": LOW, "new_low_end": HIGH, "relation": relation,
     }  # fmt: skip
-    late = {"consumer": "late", "instance": "dbo_notes", "last_lsn": LOW}
     answer: dict[str, Any] = {
-        "^select consumer, lower": [late],
+        r"\) as bookmarks, ": consumed([{**LATE, "capture_instance": "dbo_notes"}]),
         "as question, min": [{"question": 0, "lsn": int_to_lsn(0x110)}],
         r"from \S*cdc_jobs\b": [{**jobs()[0], "job_type": "cleanup"}],
         r"tran_end_time\s+>=": [{"lsn": HIGH}],
@@ -331,13 +333,61 @@ def test_a_cleanup_advises_what_it_obeys(shop: Shop, is_job: bool) -> None:
     assert (f"give a low_water_mark up to {int_to_lsn(0x110)}, as" in text) != is_job
 
 
+@pytest.mark.parametrize(
+    ("ended", "others", "is_held"),
+    [
+        (["dbo_orders"], [], True),
+        ([], [], False),
+        (["dbo_orders"], [("late", "dbo_orders_v2")], False),
+        (["dbo_orders"], [("late", "dbo_notes"), ("other", "dbo_orders_v2")], True),
+    ],
+)
+def test_a_cleanup_waits_for_who_is_to_be_handed_over(
+    shop: Shop, ended: list[str], others: list[tuple[str, str]], is_held: bool
+) -> None:
+    """It stands at the end of one instance, and goes on with the other one of the table."""
+    relation = {
+        "database": None, "schema": shop.project.schema, "identifier": "dbo_orders_v2_ct",
+    }  # fmt: skip
+    instance = {
+        "capture_instance": "dbo_orders_v2", "low_end": LOW, "new_low_end": HIGH,
+        "relation": relation,
+    }  # fmt: skip
+    marks = [
+        {**LATE, "capture_instance": "dbo_orders"},
+        *({**LATE, "consumer": c, "capture_instance": i, "last_lsn": HIGH} for c, i in others),
+    ]
+    answer: dict[str, Any] = {
+        r"\) as bookmarks, ": consumed(marks, ended),
+        "as question, min": [{"question": 0, "lsn": int_to_lsn(0x110)}],
+    }
+    (found,) = shop.values(("_waiting_consumers", [instance]), answer=answer)
+    assert [(w["name"], w["consumed"], w["needed_lsn"]) for w in found] == [
+        ("late", "dbo_orders", int_to_lsn(0x110))
+    ] * is_held
+
+
+def test_what_is_held_for_a_hand_over_is_not_too_old(shop: Shop) -> None:
+    """Of the data test within_retention."""
+    instance = {"name": "dbo_orders_v2", "interval": {"high_end": HIGH}}
+    marks = [{**LATE, "capture_instance": "dbo_orders"}]
+    for ended, wanted in ([], HIGH), (["dbo_orders"], LOW):
+        found = iter([[{"lsn": HIGH}], [{"lsn": LOW}]])
+        answer: dict[str, Any] = {
+            r"\) as bookmarks, ": consumed(marks, ended),
+            r"from \S*consumer_bookmarks\b": [],
+            r"from \S*cdc_jobs\b": [{**jobs()[0], "job_type": "cleanup"}],
+            r"tran_end_time\s+>=": lambda _, found=found: next(found),
+        }
+        assert shop.values(("_oldest_lsn_to_keep", instance, 0), answer=answer) == [wanted]
+
+
 def test_a_cleanup_that_dies_has_told_whose_changes_go(shop: Shop) -> None:
     """Once the low end is raised, no other cleanup would."""
     told: list[str] = []
-    late = {"consumer": "late", "instance": "dbo_notes", "last_lsn": LOW}
     answer: dict[str, Answer] = {
         **LSN_OF_TIME,
-        "^select consumer, lower": [late],
+        r"\) as bookmarks, ": consumed([{**LATE, "capture_instance": "dbo_notes"}]),
         "as question, min": [{"question": 0, "lsn": int_to_lsn(0x110)}],
         r"max\(`__\$start_lsn`\) as lsn": [{"capture_instance": "dbo_notes", "lsn": LOW}],
         r"insert into \S*dm_cdc_errors": noting(told),

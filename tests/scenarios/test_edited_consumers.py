@@ -3,6 +3,8 @@ each change once, or an error whose way on works."""
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -203,6 +205,37 @@ def test_one_more_instance_that_came_late(capturing: Capture) -> None:
     assert operation(capturing, "reset_consumer", consumer="items", dry_run=False).success
     capturing.run()
     assert ids(capturing, "items") == [1, 9]
+
+
+def test_a_parent_that_is_not_handed_over_yet(capturing: Capture) -> None:
+    """Its instance has ended: the child waits at that end, and cleanup holds what comes next."""
+    child = SEEN.replace("ref('named')", "ref('items')")
+    writer, project = begun(capturing, items=REPLICA, seen=child), capturing.project
+    with_second_instance(capturing)
+    ddl = "alter table dbo.items drop primary key"
+    shape = json.dumps([{"name": name, "type": kind} for name, kind in ITEMS.columns])
+    capturing.land([
+        writer.record("DDL", "items", after_image=shape, ddl_command=ddl, tran_id=None),
+        *writer.insert("items", id=2, name="b"),
+    ])  # fmt: skip
+    for number in range(4):
+        capturing.land(writer.insert("lines", id=number, n=1))
+    capturing.run()
+    assert operation(capturing, "change_job", job_type="cleanup", retention=1).success
+    output = operation(capturing, "cleanup").output
+    assert re.search(
+        r"stays at or below (\w+): items has .* needs \1 of dbo_items_2, until", output
+    )
+    project.write("models/seen.sql", child.replace("dbo_items", "dbo_items_2"))
+    for options in ["--select", "seen"], []:
+        output = capturing.run(*options).output
+        assert "seen waits for items, which it reads and which has consumed dbo_items" in output
+        assert "let items read dbo_items_2, as dbo_items has ended" in output
+        assert ids(capturing, "seen") == [1]
+    project.write("models/items.sql", REPLICA.replace("dbo_items", "dbo_items_2"))
+    capturing.run()
+    seen = capturing.sql("select id, name from {schema}.seen order by id")
+    assert [tuple(row) for row in seen] == [(1, "a"), (2, "b")]
 
 
 @pytest.mark.parametrize("kind", ["view", "parquet"])
