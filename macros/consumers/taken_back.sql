@@ -19,6 +19,9 @@
     {% endfor %}
     {% for bookmark, written in zip(marks, all_written) %}
         {% for commit in dbt_cdc._commits_in_effect(commits) %}
+            {% do dbt_cdc._raise_bookmark_taken_back(consumer, bookmark, commit) if bookmark.open_lsn is none
+                and commit.version > bookmark.target_version
+                and (dbt_cdc._merged_up_to(bookmark, commit) or '') > bookmark.last_lsn %}
             {% set is_foreign = bookmark.open_lsn is none and commit.operation in dbt_cdc._makes_of_a_table()
                 and commit.version > all_written | max %}
             {% set restored = -1 if is_foreign else dbt_cdc._restored_version(commit) %}
@@ -43,10 +46,7 @@
 
 
 {% macro _raise_taken_back(consumer, bookmark, written, commit, restored, version) %}
-    {% set set_version = 'update ' ~ dbt_cdc._state_relation('consumer_bookmarks') ~ ' set target_version = '
-        ~ version %}
-    {% set of_bookmark = ' where consumer = ' ~ dbt_cdc._literal(consumer.name) ~ ' and capture_instance = '
-        ~ dbt_cdc._literal(bookmark.capture_instance) %}
+    {% set set_version, of_bookmark = dbt_cdc._statement_of_bookmark(consumer, bookmark, version) %}
     {% do dbt_cdc.raise_cdc_error(
         2714, commit.operation ~ ' made version ' ~ commit.version ~ ' of ' ~ this ~ ', and what ' ~ consumer.name
         ~ ' had consumed of ' ~ bookmark.capture_instance ~ ' up to ' ~ bookmark.last_lsn ~ ' by version ' ~ written
@@ -54,5 +54,29 @@
         dbt_cdc._rebuild_command(consumer.name) ~ ' builds it anew; restore table ' ~ this ~ ' to version as of '
         ~ written ~ ' brings it back; where the rows are as they should be, ' ~ set_version ~ of_bookmark
         ~ ', with last_lsn = the LSN that they reach where later changes are to come again'
+    ) %}
+{% endmacro %}
+
+
+{#- The beginning and the end of a statement that puts a bookmark right. -#}
+{% macro _statement_of_bookmark(consumer, bookmark, version) %}
+    {% do return((
+        'update ' ~ dbt_cdc._state_relation('consumer_bookmarks') ~ ' set target_version = ' ~ version,
+        ' where consumer = ' ~ dbt_cdc._literal(consumer.name) ~ ' and capture_instance = '
+        ~ dbt_cdc._literal(bookmark.capture_instance)
+    )) %}
+{% endmacro %}
+
+
+{#- A MERGE of a replica or history says up to where it goes; what it has brought would be taken for new. -#}
+{% macro _raise_bookmark_taken_back(consumer, bookmark, commit) %}
+    {% set lsn = dbt_cdc._merged_up_to(bookmark, commit) %}
+    {% set set_version, of_bookmark = dbt_cdc._statement_of_bookmark(consumer, bookmark, commit.version) %}
+    {% do dbt_cdc.raise_cdc_error(
+        2714, 'version ' ~ commit.version ~ ' of ' ~ this ~ ' has what ' ~ consumer.name ~ ' had consumed of '
+        ~ bookmark.capture_instance ~ ' up to ' ~ lsn ~ ', and its bookmark says ' ~ bookmark.last_lsn
+        ~ ', as where consumer_bookmarks was taken back alone',
+        set_version ~ ", last_lsn = '" ~ lsn ~ "'" ~ of_bookmark ~ ' puts it right; or '
+        ~ dbt_cdc._rebuild_command(consumer.name) ~ ' builds the table anew'
     ) %}
 {% endmacro %}

@@ -6,6 +6,7 @@ import json
 import re
 from types import SimpleNamespace
 from collections.abc import Sequence
+from hashlib import md5
 from typing import Any
 
 import jinja2
@@ -550,6 +551,30 @@ def test_a_parent_that_is_to_be_handed_over(
     )
     waits = bool(ended) and len(reads) == 1 and second == HIGH
     assert (said in output) == ("waits for" in output) == waits, output
+
+
+@pytest.mark.parametrize("kind", ["replica", "history"])
+@pytest.mark.parametrize("is_back", [True, False])
+def test_a_bookmark_that_was_taken_back_alone(shop: Shop, kind: str, is_back: bool) -> None:
+    """What the table has since would be taken for new."""
+    done = f"dbt_cdc {md5(b'dbo_items').hexdigest()} up to "
+    history = [
+        {"version": n, "operation": "MERGE", "operationMetrics": "",
+         "operationParameters": done + lsn}
+        for n, lsn in ((2, LOST), (1, BEFORE))
+    ]  # fmt: skip
+    mark = bookmark("back", last_lsn=BEFORE if is_back else LOST, target_version=0, kind=kind)
+    message = shop.errors(
+        {"back.sql": replica(ITEMS_).replace("'replica'", f"'{kind}'")},
+        answer={
+            **ANSWERS, r"^describe history \S*back`": history,
+            r"\) as bookmarks, ": consumed([mark]),
+        },
+        tables=["back"], may_write=MAY_WRITE,
+    )["back"]  # fmt: skip
+    said = f"of dbo_items up to {LOST}, and its bookmark says {BEFORE}, as where consumer_bookmarks"
+    right = f"set target_version = 2, last_lsn = '{LOST}' where consumer = 'back' and"
+    assert (said in message and right in message) == is_back, message
 
 
 KEPT = [

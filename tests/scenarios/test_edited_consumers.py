@@ -238,6 +238,26 @@ def test_a_parent_that_is_not_handed_over_yet(capturing: Capture) -> None:
     assert [tuple(row) for row in seen] == [(1, "a"), (2, "b")]
 
 
+def test_bookmarks_that_are_taken_back_alone(capturing: Capture) -> None:
+    """By the error's own statement the replica goes on where its table is."""
+    writer, project = begun(capturing, items=REPLICA), capturing.project
+    capturing.land(writer.insert("items", id=2, name="b"))
+    capturing.run()
+    history = capturing.sql("describe history {schema}.consumer_bookmarks limit 1")
+    capturing.land(writer.insert("items", id=3, name="c"))
+    capturing.run()
+    capturing.sql(
+        f"restore table {{schema}}.consumer_bookmarks to version as of {history[0].version}"
+    )
+    capturing.land(writer.commit("items", {"id": 3, "name": "c"}, None))
+    message = project.dbt("run").messages["items"].message
+    found = re.search(r"CDC 2714: version 2 of .*: (update .*) puts it right; or dbt run", message)
+    assert found, message
+    capturing.sql(found[1])
+    capturing.run()
+    assert ids(capturing, "items") == [1, 2]
+
+
 @pytest.mark.parametrize("kind", ["view", "parquet"])
 @pytest.mark.parametrize("is_empty", [True, False])
 def test_a_model_that_was_something_else(capturing: Capture, kind: str, is_empty: bool) -> None:
