@@ -23,10 +23,12 @@
     {% endif %}
     {#- what a first window leaves as it was, the model does not have yet. Rows within the window may have been read
         already: by another run, whose bookmark is open; by a dump that is newer than its LSN; by a consumer that the
-        model reads and that is further than it. A model that appends would count what goes without having come -#}
+        model reads and that is further than it. In a model that merges, rows stay behind a reset. A model that appends
+        would count what goes without having come -#}
     {% set is_open = bookmark.get('open_lsn') and bookmark.open_lsn != bookmark.last_lsn %}
     {% set is_merged = consumer.kind == 'incremental' and dbt_cdc._incremental_strategy() != 'append' %}
-    {% set keeps_gone = consumer.kind == 'replica' and is_open
+    {% set keeps_rows = window.is_first and bookmark and consumer.is_there and not consumer.starts_over %}
+    {% set keeps_gone = consumer.kind == 'replica' and is_open or is_merged and keeps_rows
         or (consumer.kind == 'replica' or is_merged) and (window.initial or dbt_cdc._reads_consumers(model)) %}
     {% do window.update(
         keeps_gone=keeps_gone, skips_unchanged=window.skips_unchanged and not window.is_first and not keeps_gone) %}

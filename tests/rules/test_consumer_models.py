@@ -577,6 +577,25 @@ def test_a_bookmark_that_was_taken_back_alone(shop: Shop, kind: str, is_back: bo
     assert (said in message and right in message) == is_back, message
 
 
+@pytest.mark.parametrize("mark", [None, {}, {"last_lsn": LOW}])
+@pytest.mark.parametrize("strategy", ["'merge', unique_key='id'", "'append'"])
+def test_rows_of_before_that_have_gone(
+    shop: Shop, mark: dict[str, Any] | None, strategy: str
+) -> None:
+    """After reset_consumer they are still in the model, and their deletes are in its window."""
+    model = feed(f"{ITEMS_}, 'net'").replace("'append'", strategy)
+    marks = [] if mark is None else [bookmark("fed", target_version=1, **mark)]
+    with shop.with_models({"fed.sql": model}) as selection:
+        shop.dbt(
+            "compile", "--select", selection, tables=["fed"] if marks else [],
+            answer={r"\) as bookmarks, ": consumed(marks)},
+        )  # fmt: skip
+    (path,) = (shop.project.folder / "target" / "compiled").rglob("fed.sql")
+    sql = path.read_text(encoding="utf-8")
+    assert "__$operation" in sql
+    assert ("`__$existed` and" in sql) == (mark != {} or "append" in strategy), sql
+
+
 KEPT = [
     "select * from {changes}",
     "select * except (notes), 1 as one from {changes} as c",

@@ -258,6 +258,21 @@ def test_bookmarks_that_are_taken_back_alone(capturing: Capture) -> None:
     assert ids(capturing, "items") == [1, 2]
 
 
+def test_a_merge_after_a_reset(capturing: Capture) -> None:
+    """A row of before that has gone since: its insert and its delete are both in the window."""
+    model = FEED.replace("'append'", "'merge', unique_key='id'").replace(
+        "`__$operation` as op, id", "id, `__$operation` = 1 as is_deleted"
+    )
+    writer = begun(capturing, items=model.replace("'dbo_items'", "'dbo_items', 'net'"))
+    capturing.land(writer.commit("items", {"id": 1, "name": "a"}, None))
+    capturing.land(writer.insert("items", id=2, name="b"))
+    capturing.run("--select", "+lsn_time_mapping")
+    assert operation(capturing, "reset_consumer", consumer="items", dry_run=False).success
+    capturing.run()
+    rows = capturing.sql("select * from {schema}.items order by id")
+    assert [tuple(row) for row in rows] == [(1, True), (2, False)]
+
+
 @pytest.mark.parametrize("kind", ["view", "parquet"])
 @pytest.mark.parametrize("is_empty", [True, False])
 def test_a_model_that_was_something_else(capturing: Capture, kind: str, is_empty: bool) -> None:
