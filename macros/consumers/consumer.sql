@@ -29,20 +29,24 @@
     {% do dbt_cdc._check_is_same_table(consumer) if dbt_cdc._is_building() and not consumer.starts_over %}
     {% do dbt_cdc._settle_open_bookmarks(consumer) if has_history %}
     {% do dbt_cdc._check_is_same_kind(consumer) if dbt_cdc._is_building() and is_there and not consumer.starts_over %}
-    {#- dbt would append to a table of another format -#}
-    {% set is_other = is_there and kind == 'incremental' and not existing.is_view and not has_history %}
+    {#- dbt would append to a table of another format, and put one with the latest changes alone in a view's place -#}
+    {% set has_consumed = consumer.bookmarks.values() | selectattr('last_lsn') | list | length > 0 %}
+    {% set is_other = is_there and not has_history
+        and (has_consumed or kind == 'incremental' and not existing.is_view) %}
     {#- where one in a package had its bookmark before -#}
     {% set older = name[name.index('.') + 1:] if model.package_name != project_name else none %}
-    {% if is_there and dbt_cdc._is_building() and not consumer.starts_over
+    {% if is_there and (dbt_cdc._is_building() or flags.EMPTY and has_consumed) and not consumer.starts_over
         and (is_other or not consumer.bookmarks and not dbt_cdc._is_still_empty(consumer)) %}
         {% set older = older if older in state.bookmarks
             else (dbt_cdc._orphans_of_this_table(state.bookmarks) + [none])[0] %}
         {% do dbt_cdc.raise_cdc_error(
-            2714, 'table ' ~ this ~ ' exists and no bookmark tells what it holds',
+            2714, ('view ' if existing.is_view else 'table ') ~ this ~ ' exists' ~ (
+                ', and the bookmark of ' ~ name ~ ' tells of a table of Delta' if has_consumed
+                else ' and no bookmark tells what it holds'),
             dbt_cdc._rebuild_command(name) ~ ' replaces it' ~ (
                 "; if it is what '" ~ older ~ "' was, take its bookmark over: update "
                 ~ dbt_cdc._state_relation('consumer_bookmarks') ~ " set consumer = '" ~ name ~ "' where consumer = '"
-                ~ older ~ "'" if older)
+                ~ older ~ "'" if older and not has_consumed)
         ) %}
     {% endif %}
     {% do return(consumer) %}

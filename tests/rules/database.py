@@ -23,7 +23,7 @@ from statements import without_comment
 Rows = Sequence[Mapping[str, Any]]
 Answer = Rows | Callable[[str], Rows]
 STATE = (*state_tables(), "cdc_jobs", "job_requests")
-VIEWS = ("validity_intervals", "change_tracking_versions")
+VIEWS = ("validity_intervals", "change_tracking_versions", "viewed")
 
 
 @dataclass(frozen=True)

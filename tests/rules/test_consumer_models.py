@@ -596,6 +596,22 @@ def test_rows_of_before_that_have_gone(
     assert ("`__$existed` and" in sql) == (mark != {} or "append" in strategy), sql
 
 
+@pytest.mark.parametrize("option", [None, "--empty", "--full-refresh"])
+@pytest.mark.parametrize("kind", ["incremental", "replica"])
+def test_a_view_in_the_place_of_the_table(shop: Shop, kind: str, option: str | None) -> None:
+    """dbt would put a table with the latest changes alone there."""
+    mark = bookmark("viewed", last_lsn=LOW, target_version=-1, kind=kind)
+    model = feed(ITEMS_) if kind == "incremental" else replica(ITEMS_)
+    with shop.with_models({"viewed.sql": model}) as selection:
+        output = shop.dbt(
+            "run", "--select", selection, *([option] if option else []), tables=["viewed"],
+            answer={**ANSWERS, r"\) as bookmarks, ": consumed([mark])}, may_write=MAY_WRITE,
+            may_lack=True,
+        ).output  # fmt: skip
+    said = "viewed exists, and the bookmark of viewed tells of a table of Delta: dbt run --full-re"
+    assert ("CDC 2714: view " in output and said in output) == (option != "--full-refresh"), output
+
+
 KEPT = [
     "select * from {changes}",
     "select * except (notes), 1 as one from {changes} as c",

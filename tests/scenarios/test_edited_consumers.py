@@ -273,6 +273,19 @@ def test_a_merge_after_a_reset(capturing: Capture) -> None:
     assert [tuple(row) for row in rows] == [(1, True), (2, False)]
 
 
+def test_a_view_in_the_place_of_a_feed(capturing: Capture) -> None:
+    """dbt would put a table with the latest changes alone there."""
+    writer, project = begun(capturing, feed=FEED), capturing.project
+    project.write("models/feed.sql", "{{ config(materialized='view') }} select 7 as id")
+    capturing.run()
+    project.write("models/feed.sql", FEED)
+    capturing.land(writer.insert("items", id=2, name="b"))
+    message = project.dbt("run").messages["feed"].message
+    assert "CDC 2714: view" in message and "tells of a table of Delta: dbt run --full" in message
+    capturing.run("--full-refresh", "--select", "feed")
+    assert ids(capturing, "feed") == [1, 2]
+
+
 @pytest.mark.parametrize("kind", ["view", "parquet"])
 @pytest.mark.parametrize("is_empty", [True, False])
 def test_a_model_that_was_something_else(capturing: Capture, kind: str, is_empty: bool) -> None:
