@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from types import SimpleNamespace
 from collections.abc import Sequence
 from hashlib import md5
+from types import SimpleNamespace
 from typing import Any
 
 import jinja2
