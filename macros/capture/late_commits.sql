@@ -16,15 +16,6 @@
 {% endmacro %}
 
 
-{#- Nothing notes what a run has passed over. -#}
-{% macro _pass_late_commits() %}
-    {% do return(
-        'give vars: {cdc_late_commits: pass} to each run, until a day of windows has gone by (not in dbt_project.yml, '
-        ~ 'where it would pass over later ones, too)'
-    ) %}
-{% endmacro %}
-
-
 {#- Those of captured tables stop the run, or are told of where the project goes on without them. -#}
 {% macro _check_late_commits(found, state) %}
     {% do dbt_cdc._stop_or_pass('cdc_late_commits') %}

@@ -709,7 +709,8 @@ def test_the_clauses_of_dbt_databricks() -> None:
         _while_open=lambda consumer, write: write,
         _write_once=lambda write, rows: write,
     )
-    module = jinja2.Environment(extensions=["jinja2.ext.do"]).from_string(source, globals={
+    call = "{{ _create_as_sql('t', {}, 'select 1', {'kind': 'replica'}) }}"
+    sql = jinja2.Environment(extensions=["jinja2.ext.do"]).from_string(source + call).render({
         "dbt_cdc": macros,
         "target": SimpleNamespace(type="databricks"),
         "config": SimpleNamespace(model="m"),
@@ -719,6 +720,5 @@ def test_the_clauses_of_dbt_databricks() -> None:
         "comment_clause": lambda: "",
         "liquid_clustered_cols": lambda: "CLUSTER BY (id)",
         "location_clause": lambda relation: f"location '{relation}'",
-    }).module  # fmt: skip
-    sql = module._create_as_sql("t", {}, "select 1", SimpleNamespace(kind="replica"))
+    })  # fmt: skip
     assert "CLUSTER BY (id)" in sql and "location 'catalog of m'" in sql
