@@ -7,6 +7,7 @@ opened as (
         {{ dbt_cdc._wal2json_operation() | indent(8) }} as operation,
         max(case when action = 'B' then position end) over so_far as begin_position,
         count_if(action in ('I', 'U', 'D', 'T')) over so_far as changes_so_far,
+        {{- "\n        count_if(action = 'B') over (partition by xid) > 1 as comes_again," if batch.has_repeats }}
         max(position) over (
             partition by xid order by position rows between unbounded preceding and 1 preceding
         ) as position_before
@@ -35,7 +36,7 @@ attempts as (
         {%- if batch.has_repeats %},
         transform(
             array_sort(collect_list(
-                case when action in ('I', 'U', 'D', 'T') then struct(changes_so_far, content) end
+                case when comes_again and action in ('I', 'U', 'D', 'T') then struct(changes_so_far, content) end
             )), change -> change.content
         ) as contents
         {%- endif %}
