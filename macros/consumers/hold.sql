@@ -22,7 +22,9 @@
             {% do consumer.update(loss=dbt_cdc._error_text(
                 313, 'cleanup removes changes that a consumer has not read: ' ~ needs
                 ~ (', which is held no longer' if is_job),
-                'start it over with ' ~ dbt_cdc._reset_command(
+                ('let it read ' ~ instance.capture_instance ~ ', and '
+                    if consumer.consumed != instance.capture_instance)
+                ~ 'start it over with ' ~ dbt_cdc._reset_command(
                     consumer.name, consumer.consumed if consumer.is_of_several) ~ ', or '
                 ~ ('raise vars: {cdc_consumer_hold_minutes}' if is_job
                     else 'give a low_water_mark up to ' ~ consumer.needed_lsn ~ ', as this cleanup waits for nobody')
@@ -34,7 +36,8 @@
 
 
 {#- Consumers that have not read rows of an instance below its new low end: [{name, consumed, last_lsn, needed_lsn,
-    instance}]; also those that stand at the end of another one of its table, and are to go on with it. -#}
+    instance}]; also those that stand at the end of another one of its table, and are to go on with it: until the first
+    of these rows are gone. -#}
 {% macro _waiting_consumers(instances) %}
     {% set state, questions, asked = {}, [], [] %}
     {% for instance in instances if instance.low_end < instance.new_low_end
@@ -43,7 +46,9 @@
         {% for name, bookmarks in state.bookmarks.items() %}
             {% for bookmark in dbt_cdc._bookmarks_before(
                 instance.capture_instance | lower, bookmarks, state.instances
-            ) if bookmark.last_lsn and bookmark.last_lsn < instance.new_low_end %}
+            ) if bookmark.last_lsn and bookmark.last_lsn < instance.new_low_end
+                and (bookmark.capture_instance == instance.capture_instance
+                    or instance.low_end <= bookmark.last_lsn) %}
                 {% do asked.append({
                     'name': name, 'last_lsn': bookmark.last_lsn, 'loss': none, 'instance': instance,
                     'consumed': bookmark.capture_instance, 'is_of_several':

@@ -4,14 +4,20 @@
     reads, also through views and ephemeral models, and that the command does not run; none where none is. Changes that
     were consumed before their rows are there would never be looked at again. -#}
 {% macro _bookmark_to_wait_for(state) %}
-    {% set behind = [] %}
-    {% do dbt_cdc._add_bookmarks_behind(model, state, {}, behind)
+    {% set behind, seen, followed = [], {}, [] %}
+    {% do dbt_cdc._add_bookmarks_behind(model, state, seen, behind)
         if not (model.config.get('meta') or {}).get('may_run_ahead') %}
+    {#- what one has of an instance that has ended, another may have from there on -#}
+    {% for id in seen if behind %}
+        {% do followed.extend(state.bookmarks.get(dbt_cdc._consumer_name(graph.nodes[id]), {})) %}
+    {% endfor %}
+    {% set behind = behind | rejectattr('goes_on_with', 'in', followed) | list %}
     {% set first = (behind | sort(attribute='last_lsn') + [none])[0] %}
     {% if first and dbt_cdc._is_building() %}
         {% set name = dbt_cdc._consumer_name(model) %}
-        {% set advice = ('let ' ~ first.consumer ~ ' read ' ~ first.successor ~ ', as ' ~ first.capture_instance
-            ~ ' has ended: ' if first.successor) ~ 'dbt run --select ' ~ dbt_cdc._selector_of(first.consumer) ~ ' '
+        {% set advice = ('let ' ~ first.consumer ~ ' read ' ~ state.instances[first.goes_on_with].capture_instance
+            ~ ', as ' ~ first.capture_instance ~ ' has ended: ' if first.goes_on_with)
+            ~ 'dbt run --select ' ~ dbt_cdc._selector_of(first.consumer) ~ ' '
             ~ dbt_cdc._selector_of(name) ~ ' brings both further; if rows of '
             ~ first.consumer ~ " may be older than the changes, give config(meta={'may_run_ahead': true})" %}
         {% do dbt_cdc.raise_cdc_error(
@@ -42,6 +48,7 @@
                 {% do behind.append({
                     'consumer': consumer.name, 'capture_instance': window.instance.name,
                     'last_lsn': window.consumed_lsn or '', 'last_time': bookmarks.get(name, {}).get('last_time'),
+                    'goes_on_with': none,
                 }) %}
             {% endfor %}
         {% else %}
@@ -55,11 +62,11 @@
                     'last_lsn': window.bookmark_lsn, 'last_time': window.bookmark_time,
                 }}) %}
             {% endfor %}
-            {% for instance, interval in state.intervals.items() %}
+            {% for instance, interval in (state.intervals.items() if marks else []) %}
                 {% for bookmark in dbt_cdc._bookmarks_before(instance, marks, state.instances)
                     if (bookmark.last_lsn or '') < (interval.high_end or '') %}
                     {% do behind.append(dict(bookmark, last_lsn=bookmark.last_lsn or '',
-                        successor=none if instance in marks else state.instances[instance].capture_instance)) %}
+                        goes_on_with=none if instance in marks else instance)) %}
                 {% endfor %}
             {% endfor %}
         {% endif %}

@@ -21,7 +21,8 @@
         {% for commit in dbt_cdc._commits_in_effect(commits) %}
             {% do dbt_cdc._raise_bookmark_taken_back(consumer, bookmark, commit) if bookmark.open_lsn is none
                 and commit.version > bookmark.target_version
-                and (dbt_cdc._merged_up_to(bookmark, commit) or '') > bookmark.last_lsn %}
+                and (dbt_cdc._merged_up_to(bookmark, commit) or '') > bookmark.last_lsn
+                and dbt_cdc._still_says(consumer, bookmark) %}
             {% set is_foreign = bookmark.open_lsn is none and commit.operation in dbt_cdc._makes_of_a_table()
                 and commit.version > all_written | max %}
             {% set restored = -1 if is_foreign else dbt_cdc._restored_version(commit) %}
@@ -29,6 +30,15 @@
                 if restored is not none and restored < written < commit.version %}
         {% endfor %}
     {% endfor %}
+{% endmacro %}
+
+
+{#- Whether the state has a closed bookmark as this run has read it: another run opens it before it writes. -#}
+{% macro _still_says(consumer, bookmark) %}
+    {% do return(dbt_cdc._fetch(
+        'select 1 from ' ~ dbt_cdc._state_relation('consumer_bookmarks') ~ ' where '
+        ~ dbt_cdc._is_bookmark(consumer, [bookmark.capture_instance]) ~ ' and open_lsn is null and last_lsn = '
+        ~ dbt_cdc._literal(bookmark.last_lsn)) | length > 0) %}
 {% endmacro %}
 
 

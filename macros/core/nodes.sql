@@ -8,6 +8,16 @@
 {% endmacro %}
 
 
+{#- The name by which `--select` finds the model of a table; it may have an alias. -#}
+{% macro _model_of(relation) %}
+    {% for node in graph.nodes.values() if node.resource_type == 'model' and node.alias == relation.identifier
+        and node.schema | lower == relation.schema | lower %}
+        {% do return(node.name) %}
+    {% endfor %}
+    {% do return(relation.identifier) %}
+{% endmacro %}
+
+
 {#- The nodes that dbt knows for parents of the one at work. -#}
 {% macro _parents_of_model() %}
     {% do return((model.get('depends_on') or {}).get('nodes', []) if model is defined else []) %}

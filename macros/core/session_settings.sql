@@ -2,10 +2,13 @@
     in a command. -#}
 {% macro _check_session_settings() %}
     {% set cache = dbt_cdc._invocation_cache() %}
-    {% set given = {} %}
-    {% for row in ([] if 'has_settings' in cache else run_query('set').rows) %}
-        {% do given.update({row[0]: row[1] | string | trim}) %}
+    {% set asked, names = [], dbt_cdc._refused_settings().keys() | list %}
+    {% for name in names %}
+        {#- Spark puts in the setting; SET takes no query comment behind it -#}
+        {% do asked.append("'${" ~ name ~ "}' as s" ~ loop.index0) %}
     {% endfor %}
+    {% set row = {} if 'has_settings' in cache else dbt_cdc._fetch('select ' ~ asked | join(', '))[0] %}
+    {% set given = dict(zip(names, row.values() | map('trim'))) %}
     {% for name, setting in dbt_cdc._refused_settings().items()
         if modules.re.fullmatch('(?i)' ~ setting.refused, given.get(name, '')) %}
         {% do dbt_cdc.raise_cdc_error(

@@ -278,13 +278,12 @@ to_json(named_struct(
 {%- endmacro %}
 
 
-{#- The first and the last row of a snapshot, and of a table in it, tell so. Two such rows at one place are of two
-    attempts, as of a connector that broke off and began again where nothing was committed in between, or of a blocking
-    snapshot of other tables, to which a connector that has made its slot gives the place of the slot. -#}
+{#- The first and the last row of a snapshot, and of a table in it, tell so. Two such rows of a table at one place are
+    of two attempts, as of a connector that broke off and began again where nothing was committed in between, or of a
+    blocking snapshot of some tables, to which a connector that has made its slot gives the place of the slot. -#}
 {% macro _debezium_snapshot_mark() -%}
 if(
-    snapshot_mark in ('first', 'last'), xxhash64(snapshot_mark),
-    if(snapshot_mark rlike 'first|last', xxhash64(snapshot_mark, source_schema, source_name), null)
+    snapshot_mark rlike 'first|last', xxhash64(substring(snapshot_mark, 1, 4), source_schema, source_name), null
 )
 {%- endmacro %}
 

@@ -183,7 +183,8 @@ case
             || 'went back (a restored backup, a failover, a new cluster), whose lines need a log and a schema of their '
             || 'own, or it landed late: then put it where it committed, ',
             {{ dbt_cdc._wal2json_move(events) | indent(12) }},
-            {{ dbt_cdc._literal(', and write the log anew, dbt run --full-refresh --select ' ~ model.name) }}
+            {{ dbt_cdc._literal(
+                ', and write the log anew, dbt run --full-refresh --select ' ~ dbt_cdc._model_of(this)) }}
         )
     {%- if batch.has_repeats %}
     when contents <> if(end_position is null, slice(whole_contents, 1, changes), whole_contents)

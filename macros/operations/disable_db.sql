@@ -91,7 +91,7 @@
             {% do names.extend(['changetable_changes_' ~ table[16:], 'changetable_version_' ~ table[16:]]) %}
         {% endfor %}
         {% for row in dbt_cdc._fetch(
-            'show user functions in ' ~ dbt_cdc._state_relation('change_tables').schema) %}
+            'show user functions in ' ~ dbt_cdc._state_relation('change_tables').without_identifier()) %}
             {% set name = row.function.split('.')[-1] %}
             {% do found.update({dbt_cdc._function_name(name): 'function'} if name in names else {}) %}
         {% endfor %}

@@ -11,7 +11,9 @@
     {% endif %}
     {% for instance in dbt_cdc._capture_instances().values()
         if model is not string and instance.relation.identifier == model.identifier %}
-        {% set mapping = dbt_cdc._mapping_beside(model) if model.render() != instance.relation.render() else none %}
+        {#- names, as one of them may be quoted -#}
+        {% set is_own = [model.database, model.schema] == [instance.relation.database, instance.relation.schema] %}
+        {% set mapping = none if is_own else dbt_cdc._mapping_beside(model) %}
         {% set state = dbt_cdc._published_state(mapping) %}
         {% do return(dict(
             instance,

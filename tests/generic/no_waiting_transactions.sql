@@ -17,7 +17,7 @@ where
         or waiting_commits > 0
         or reason like '%BEGIN and END have not'
         or reason like '%its C has not'
-        or tran_id like 'snapshot%'
+        or reason = 'the last row of the snapshot has not landed'
         or first_position < (select max(first_position) from {{ waiting }})
     )
 {% endtest %}

@@ -16,7 +16,7 @@ where
         select 1
         from {{ dbt_cdc._state_beside(instance.mapping, 'change_tables') }}
         where
-            lower(capture_instance) = '{{ instance.name | lower }}'
+            lower(capture_instance) = {{ dbt_cdc._literal(instance.name | lower) }}
             and create_date > current_timestamp() - interval '{{ grace_minutes | int }}' minute
     )
 having count(*) > 0

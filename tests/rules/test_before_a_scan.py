@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -161,6 +162,16 @@ def test_an_edit_before_the_first_publication(shop: Shop, known: dict[str, Any])
     assert "{source_schema: dbo, source_name: notes, capture_instance: dbo_notes, dry_" in line
 
 
+def settings(given: dict[str, str]) -> Callable[[str], Rows]:
+    """What Spark puts in the place of each ${name}."""
+
+    def answer(sql: str) -> Rows:
+        asked = re.findall(r"'\$\{(\S+)\}' as (\w+)", sql)
+        return [{column: given.get(name, "") for name, column in asked}]
+
+    return answer
+
+
 @pytest.mark.parametrize(("name", "value", "reason"), [
     ("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MILLIS", "lose microseconds"),
     ("spark.databricks.delta.stalenessLimit", "10m", "pass over what was captured since"),
@@ -172,7 +183,7 @@ def test_an_edit_before_the_first_publication(shop: Shop, known: dict[str, Any])
 def test_settings_of_a_session_that_alter_data(
     shop: Shop, name: str, value: str, reason: str
 ) -> None:
-    line = scan(shop, {"^set$": [{"key": name, "value": value}]})
+    line = scan(shop, {r"^select '\$\{spark": settings({name: value})})
     assert f"CDC 22859: the session's {name} is {value}: set it to " in line and reason in line
 
 
@@ -182,8 +193,7 @@ def test_settings_of_a_session_that_alter_nothing(shop: Shop) -> None:
         "spark.databricks.delta.stalenessLimit": "0s",
         "spark.sql.files.ignoreCorruptFiles": "false",
     }
-    rows = [{"key": name, "value": value} for name, value in harmless.items()]
-    shop.values(("_check_session_settings",), answer={"^set$": rows})
+    shop.values(("_check_session_settings",), answer={r"^select '\$\{": settings(harmless)})
 
 
 def test_a_log_that_begins_behind_what_was_captured(shop: Shop) -> None:
