@@ -59,7 +59,11 @@ when status is null and value rlike '"op"|"ddl"' and not coalesce(
                 ~ 'their transactions up (cdc_give_up_transactions), or begin the log anew with a new snapshot'
             ) | indent(8) }}
         when ddl is not null or source is not null and tableChanges is not null
-            then if(coalesce(source.snapshot, 'false') = 'false' and tableChanges <> '[]', 'ddl', 'm')
+            then if(
+                coalesce(source.snapshot, 'false') = 'false'
+                and (tableChanges <> '[]' or coalesce({{ dbt_cdc._debezium_untold_name() }} <> '', false)),
+                'ddl', 'm'
+            )
 {%- endmacro %}
 
 
@@ -90,12 +94,12 @@ coalesce(
 
 
 {#- The tables that a DDL changes, and the columns that it leaves. One that is renamed has a record under either name,
-    that of the old one without columns. -#}
+    that of the old one without columns. So has one that is gone when the connector lists tables. -#}
 {% macro _debezium_binlog_changes() -%}
 {%- set columns = 'struct<name: string, typeExpression: string, length: int, scale: int>' -%}
 {%- set names = "regexp_extract_all(change.id, '\"([^\"]*)\"', 1)" -%}
-flatten(transform(from_json(
-        if(kind = 'ddl', tableChanges, null),
+concat(flatten(transform(from_json(
+        if(kind = 'ddl', coalesce(tableChanges, '[]'), null),
         'array<struct<type: string, id: string, previousId: string, `table`: struct<columns: array<{{ columns }}>>>>'
     ), change -> transform(array_distinct(array_compact(array(
         regexp_extract_all(change.previousId, '"([^"]*)"', 1), {{ names }}, {{ dbt_cdc._debezium_altered_name(names) }}
@@ -109,13 +113,46 @@ flatten(transform(from_json(
                 )))
             ))
         ))
-    ))))
+    )))), if(coalesce(tableChanges, '[]') = '[]', array(named_struct(
+        'names', {{ dbt_cdc._debezium_names_of(dbt_cdc._debezium_untold_name(), "array(source.db, '')") }},
+        'columns', cast(null as string)
+    )), array()))
+{%- endmacro %}
+
+
+{#- The table that a statement takes away and its event does not list: one that a later clause of a RENAME takes on, and
+    with Debezium before 2.4 each that is dropped. From which database one moves is not told. -#}
+{% macro _debezium_untold_name() -%}
+{%- set gap = dbt_cdc._debezium_gap() -%}
+if(
+                coalesce(tableChanges, '[]') <> '[]' or ddl rlike '(?is)^{{ dbt_cdc._debezium_moving_ddl() }}', null,
+                regexp_extract(
+                    ddl, '(?is)^{{ gap }}*+(?:rename|drop){{ gap }}++tables?{{ gap }}++(?:if{{ gap }}++exists
+                    {#- #}{{ gap }}++)?({{ dbt_cdc._debezium_table_name() }})', 1
+                )
+            )
 {%- endmacro %}
 
 
 {#- A table's name in a statement, with its database or without, and what comes before the one that it renames. -#}
 {% macro _debezium_name_part() -%}
-(?:`[^`]+`|"[^"]+"|[^\\s.`"(]+)
+(?:`[^`]+`|"[^"]+"|[^\\s.,;/`"(]+)
+{%- endmacro %}
+
+
+{% macro _debezium_table_name() -%}
+{{ dbt_cdc._debezium_name_part() }}(?:[.]{{ dbt_cdc._debezium_name_part() }})?
+{%- endmacro %}
+
+
+{#- Database and table of a name in a statement; `names` has the database of one without. -#}
+{% macro _debezium_names_of(text, names) -%}
+element_at(transform(array(regexp_extract_all(
+            {{ text }},
+            '{{ dbt_cdc._debezium_name_part() }}', 0
+        )), given -> concat(
+            slice({{ names }}, 1, 2 - size(given)), transform(given, part -> trim(both '`"' from part))
+        )), 1)
 {%- endmacro %}
 
 
@@ -137,14 +174,11 @@ flatten(transform(from_json(
 {#- The name of the table that an ALTER or RENAME TABLE renames, which the event does not tell: it has the new one,
     `names`. A RENAME has an event for each clause. -#}
 {% macro _debezium_altered_name(names) -%}
-{%- set part = dbt_cdc._debezium_name_part() -%}
 if(change.type = 'ALTER' and ddl rlike '(?is)\\brename\\b(?!{{ dbt_cdc._debezium_gap() }}++(?:column|index|key)\\b)',
-            {#- #} element_at(transform(array(regexp_extract_all(
-            regexp_extract(ddl, '(?is)^{{ dbt_cdc._debezium_renaming_ddl() }}({{ part }}(?:[.]{{ part }})?)', 1),
-            '{{ part }}', 0
-        )), given -> concat(
-            slice({{ names }}, 1, 2 - size(given)), transform(given, part -> trim(both '`"' from part))
-        )), 1), null)
+            {#- #} {{ dbt_cdc._debezium_names_of(
+            "regexp_extract(ddl, '(?is)^" ~ dbt_cdc._debezium_renaming_ddl() ~ '(' ~ dbt_cdc._debezium_table_name()
+            ~ ")', 1)", names
+        ) }}, null)
 {%- endmacro %}
 
 
