@@ -1,8 +1,8 @@
 {#- Rows of a snapshot that land when the log is past it are in no transaction of it: those that it lacks stop the
     log. Only for a batch with rows of a snapshot. -#}
 {% macro _debezium_check_late_rows(events, batch) %}
-    {% set found = [] %}
-    {% for row in dbt_cdc._fetch(dbt_cdc._debezium_late_rows(events, batch)) %}
+    {% set rows, found = dbt_cdc._fetch(dbt_cdc._debezium_late_rows(events, batch)), [] %}
+    {% for row in rows %}
         {% do found.append(row.source_schema ~ '.' ~ row.source_name ~ ' (' ~ row.late_rows ~ ')') %}
     {% endfor %}
     {% if found %}
@@ -11,7 +11,7 @@
             'land the whole snapshot before what follows it; to have them, write the log anew (dbt run --full-refresh '
             ~ '--select ' ~ dbt_cdc._model_of(batch.log) ~ '), which change tables take in as late commits '
             ~ '(' ~ dbt_cdc._page('monitoring.md')
-            ~ '); to go on without them, give ' ~ dbt_cdc._give_up(['snapshot'])
+            ~ '); to go on without them, give ' ~ dbt_cdc._give_up(rows | map(attribute='name') | unique | list)
         ) %}
     {% endif %}
 {% endmacro %}
@@ -38,6 +38,10 @@ snapshot_rows as (
     select
         {{ dbt_cdc._debezium_wal(batch) }} as wal,
         {{ dbt_cdc._debezium_lsn_sql(dbt_cdc._debezium_wal(batch) ~ ' + 1') }} as snapshot_lsn,
+        if(
+            {{ dbt_cdc._debezium_wal(batch) }} > {{ batch.snapshot_wal }},
+            concat('snapshot:', {{ dbt_cdc._debezium_wal(batch) }} + 1), 'snapshot'
+        ) as name,
         coalesce(source.schema, source.db) as source_schema,
         source.table as source_name,
         {{ dbt_cdc._debezium_image('after') | indent(8) }} as after_image,
@@ -64,7 +68,7 @@ logged_snapshots as (
 ),
 
 late_rows as (
-    select source_schema, source_name
+    select name, source_schema, source_name
     from snapshot_rows
     left anti join logged_rows
         on
@@ -74,7 +78,7 @@ late_rows as (
             and coalesce(only_position = logged_rows.position, true)
     where wal <= {{ batch.snapshot_wal }}
     union all
-    select source_schema, source_name
+    select name, source_schema, source_name
     from snapshot_rows
     left join logged_snapshots using (snapshot_lsn)
     where
@@ -84,8 +88,9 @@ late_rows as (
         and coalesce(position > last_position, true)
 )
 
-select source_schema, source_name, count(*) as late_rows
+select name, source_schema, source_name, count(*) as late_rows
 from late_rows
-group by source_schema, source_name
-order by source_schema, source_name
+where not {{ dbt_cdc._is_given_up('name') }}
+group by name, source_schema, source_name
+order by name, source_schema, source_name
 {%- endmacro %}

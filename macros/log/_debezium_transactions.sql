@@ -104,7 +104,7 @@ told as (
         coalesce(first_wal > snapshot_wal, false) as is_later,
         case
             when xid = '' then 'passed over'
-            when {{ dbt_cdc._is_given_up() }} then 'given up'
+            when {{ dbt_cdc._is_given_up(shares_xid='coalesce(first_wal > snapshot_wal, false)') }} then 'given up'
             when
                 first_wal < snapshot_wal
                 or (first_wal > snapshot_wal and first_wal < last_attempt and not has_last_row)

@@ -17,7 +17,7 @@
     {%- do dbt_cdc._debezium_check_old_events(events, batch, before_images or {}) if batch.has_old_events -%}
     {%- if batch.has_snapshot_rows and batch.is_sqlserver -%}
         {%- do dbt_cdc._debezium_sqlserver_check_snapshot(events, batch) -%}
-    {%- elif batch.has_snapshot_rows and 'snapshot' not in dbt_cdc._given_up() -%}
+    {%- elif batch.has_snapshot_rows -%}
         {%- do dbt_cdc._debezium_check_late_rows(events, batch) -%}
     {%- endif -%}
     {%- do dbt_cdc._debezium_sqlserver_check_beginning(events, batch, before_images or {})

@@ -27,10 +27,11 @@
 {% endmacro %}
 
 
-{#- Whether a transaction is one of them: by `name` (SQL), else by xid and by xid:commit number. -#}
-{% macro _is_given_up(name=none) -%}
+{#- Whether a transaction is one of them: by `name` (SQL), else by xid:commit number and, but where several have it, by
+    xid. -#}
+{% macro _is_given_up(name=none, shares_xid=none) -%}
 {%- set names = dbt_cdc._literals(dbt_cdc._given_up()) -%}
 {{ 'false' if not names
     else name ~ ' in (' ~ names ~ ')' if name
-    else '(xid in (' ~ names ~ ") or concat_ws(':', xid, commit_number) in (" ~ names ~ '))' }}
+    else '(xid in (' ~ names ~ ')' ~ (' and not ' ~ shares_xid if shares_xid) ~ " or concat_ws(':', xid, commit_number) in (" ~ names ~ '))' }}
 {%- endmacro %}

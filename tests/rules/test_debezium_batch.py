@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 import pytest
-from database import Rows
+from database import Rows, noting
 from shop import Shop
 
 MODEL = """{{ config(materialized='incremental', file_format='delta') }}
@@ -31,7 +31,7 @@ ANSWERS = {
     "as has_snapshot from": [
         {"snapshot_wal": 70000, "first_lsn": "0x00000000013880000000", "has_snapshot": 1}
     ],
-    LATE: [{"source_schema": "public", "source_name": "t", "late_rows": 2}],
+    LATE: [{"name": "s:1", "source_schema": "public", "source_name": "t", "late_rows": 2}],
     r"^describe": COLUMNS,
 }
 
@@ -85,11 +85,13 @@ def test_a_strategy_that_would_replace_the_log(
 
 
 def test_late_rows_of_the_snapshot(shop: Shop) -> None:
+    line = said(shop, True)
     assert (
         "CDC 22859: rows of the snapshot landed when the log was past it, and it lacks them:"
         " public.t (2): land the whole snapshot before what follows it; to have them, write the log"
         " anew (dbt run --full-refresh --select late_log)"
-    ) in said(shop, True)
+    ) in line
+    assert 'to go on without them, give vars: {cdc_give_up_transactions: ["s:1"]}' in line
 
 
 @pytest.mark.parametrize("has_rows", [False, None])
@@ -195,9 +197,11 @@ def test_deletes_that_tell_the_key_alone(shop: Shop, connector: str) -> None:
     assert ("CDC 22859: deletes tell the key alone" in found) == (connector == "postgresql"), found
 
 
-def test_rows_that_are_given_up_are_not_asked_for(shop: Shop) -> None:
+def test_late_rows_that_are_given_up(shop: Shop) -> None:
     given_up = json.dumps({"cdc_give_up_transactions": ["snapshot"]})
-    assert "nothing answers" in said(shop, True, "--vars", given_up)
+    asked: list[str] = []
+    assert "nothing answers" in said(shop, True, "--vars", given_up, **{LATE: noting(asked)})
+    assert "where not name in ('snapshot')" in asked[0]
 
 
 @pytest.mark.parametrize("choice", ["compare", "take", "anew"])
