@@ -207,12 +207,17 @@ order by number
 {#- A sink that begins again writes its last files again, some longer, some shorter: lines that are the same are no
     change, and of lines behind all that has landed the file is a new one. -#}
 {% macro _landing_check_changed(batch) %}
-    {% set changed, longer = dict(batch, files=batch.changed), [] %}
-    {% for row in dbt_cdc._fetch(dbt_cdc._landing_difference(changed)) %}
+    {% set rows = dbt_cdc._fetch(dbt_cdc._landing_difference(dict(batch, files=batch.changed))) %}
+    {% set longer = [] %}
+    {% for row in rows %}
         {% set file = batch.changed | selectattr('file_name', 'equalto', row.file_name) | first %}
         {% if row.difference == 'goes on' %}
             {% do longer.append(dict(file, files=0)) %}
         {% else %}
+        {% set never = [] %}
+        {% for new in rows if new.file_name == row.file_name and new.difference in ['is new', 'goes on'] %}
+            {% do never.append(new.lines ~ ' from line ' ~ new.file_line ~ ' on') %}
+        {% endfor %}
         {% do dbt_cdc._landing_error(
             'file ' ~ row.file_name ~ ', line ' ~ row.file_line,
             'the file changed after it was read (' ~ file.landed_size ~ ' bytes then, ' ~ file.file_size
@@ -220,7 +225,9 @@ order by number
             (dbt_cdc._landing_advice_anew(batch, row.mark_topic) ~ '; else '
                 if row.mark_topic and row.difference == 'is another' and (row.lines > 1 or row.file_line == 1))
             ~ 'put the file back as it was, and what is new into a file of its own; or, if what has landed is right as '
-            ~ 'it is: ' ~ dbt_cdc._landing_statement(
+            ~ 'it is: ' ~ ('first put its new lines (' ~ never | join(', ')
+                ~ '), which would never land then, into a file of their own; ' if never)
+            ~ dbt_cdc._landing_statement(
                 'update ' ~ batch.log ~ ' set file_size = ' ~ file.file_size ~ ', file_modified_at = timestamp_micros('
                 ~ file.file_micros ~ ") where file_name = '" ~ row.file_name ~ "'")
         ) %}

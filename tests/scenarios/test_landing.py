@@ -305,10 +305,14 @@ def test_what_is_wrong_with_files(landing: Landing) -> None:
     landing.land()
     landing.sink(ORDERS, 0, 0, [value(0), value(1), value(2), value(3)])
     landing.land()
-    landing.sink(ORDERS, 0, 0, [value(0), value(1), value(7)])
+    landing.sink(ORDERS, 0, 0, [value(0), value(1), value(7), *map(value, range(3, 8))])
     said = landing.refusal()
     assert f"{first.name}, line 3: the file changed after it was read (" in said
     assert "this line is another: put the file back" in said
+    assert "it is: first put its new lines (2 from line 7 on), which would never land" in said
+    landing.sink(ORDERS, 0, 0, [value(0), value(1), value(7)])
+    said = landing.refusal()
+    assert "what has landed is right as it is: dbt run-operation run_statement" in said
     command = re.search(r'run_statement --args "(.*?)"', said)
     assert command
     landing.project.ok("run-operation", "run_statement", "--args", command[1])
