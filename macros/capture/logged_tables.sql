@@ -75,8 +75,7 @@
 {% macro _respelling_advice(given, table, log, to_lsn) %}
     {% set texts = [] %}
     {% for named in [given, table] %}
-        {% do texts.append(dbt_cdc._literal(
-            '"source_schema":' ~ tojson(named.source_schema) ~ ',"source_name":' ~ tojson(named.source_name))) %}
+        {% do texts.append(dbt_cdc._literal(dbt_cdc._table_as_json(named))) %}
     {% endfor %}
     {% do return(
         'if they are one table, send by run_statement: update ' ~ log ~ ' set source_schema = '
@@ -89,6 +88,17 @@
         ~ ('; then delete from ' ~ dbt_cdc._state_relation('scan_transactions') ~ " where window_to_lsn = '" ~ to_lsn
             ~ "'" if to_lsn) ~ '; and run again'
     ) %}
+{% endmacro %}
+
+
+{#- As Spark's to_json writes it in a COMMIT, and not tojson, which escapes what is beyond ASCII. -#}
+{% macro _table_as_json(table) %}
+    {% set parts = [] %}
+    {% for name in ['source_schema', 'source_name'] %}
+        {% do parts.append(
+            '"' ~ name ~ '":"' ~ table[name] | replace('\\', '\\\\') | replace('"', '\\"') ~ '"') %}
+    {% endfor %}
+    {% do return(parts | join(',')) %}
 {% endmacro %}
 
 

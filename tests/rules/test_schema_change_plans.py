@@ -465,6 +465,13 @@ def test_the_new_name_of_a_table(shop: Shop) -> None:
     assert list(zip([c for c, _ in TABLES_RENAMED], found, strict=True)) == TABLES_RENAMED
 
 
+def test_a_table_as_a_commit_tells_it(shop: Shop) -> None:
+    """The statement that respells one replaces this text."""
+    table = {"source_schema": 'a"b', "source_name": "GRÖSSE\\"}
+    text = r'"source_schema":"a\"b","source_name":"' + 'GRÖSSE\\\\"'
+    assert shop.values(("_table_as_json", table)) == [text]
+
+
 def test_who_goes_on_with_a_table(shop: Shop) -> None:
     """One of its name, or of the one that it was given, which a statement may spell otherwise."""
     stopped = {"source_schema": "dbo", "source_name": "orders"}
