@@ -24,7 +24,9 @@
         if dbt_cdc._source_of(change) == dbt_cdc._source_of(instance)
         and change.commit_lsn >= (start_lsn or '')
         and change.commit_lsn < (registered.end_lsn or '0xG') and not plan.problem %}
-        {% set was_dropped = registered.has_drop_pending if plan.is_dropped is none else plan.is_dropped %}
+        {#- what a publication that died has emptied begins there: the DROP before it is below -#}
+        {% set was_dropped = registered.has_drop_pending or registered.lost_lsn == change.commit_lsn
+            if plan.is_dropped is none else plan.is_dropped %}
         {% set effect = dbt_cdc._effect_of_change(instance, plan, change, changes, was_dropped) %}
         {% do plan.history.append(dict(change, is_update=effect.is_update)) %}
         {% if effect.problem %}

@@ -433,6 +433,19 @@ def test_another_table_takes_the_name_of_a_dropped_one(shop: Shop) -> None:
         assert plan["emptied_by"] == "dropped, and 't_new' took its name"
 
 
+def test_another_table_takes_the_name_of_a_dropped_one_and_the_publication_dies(shop: Shop) -> None:
+    """The low end that it has raised is above the DROP."""
+    known = registered(("k", "int", "int"), start_lsn="0x2", lost_lsn="0x2", has_drop_pending=False)
+    taken = change("0x2", columns=listed(k="int"), ddl_command="rename table t_new to t")
+    more = {**change("0x2", columns=listed(k="int")), "lsn": "0x2a"}
+    gone = change("0x1", is_dropped=True)
+    again, later = plans(
+        shop, (known, [gone, taken, more]), ({**known, "lost_lsn": "0x1"}, [gone, taken])
+    )
+    assert (again["problem"], again["emptied_lsn"], again["emptied_place"]) == (None, "0x2", "0x2")
+    assert later["problem"]["number"] == 22931
+
+
 def test_what_a_record_says_of_its_table(shop: Shop) -> None:
     """That of a rename has the columns of another name; comments say nothing."""
     commands = {
