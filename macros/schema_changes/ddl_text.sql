@@ -114,8 +114,10 @@
     alters; of MySQL's indexes a clause alters whether they are visible. -#}
 {% macro _alters_column(text, column) %}
     {% set name = modules.re.escape(column) %}
+    {#- Oracle modifies several in brackets -#}
+    {% set before = 'modify\\s*\\((?:(?:[^()]|\\((?:[^()]|\\([^()]*\\))*\\))*,)?' %}
     {% do return(modules.re.search(
-        '\\b(alter|modify|change)\\s+(column\\s+|(?!column\\s))\\(?\\s*["`\\[]?' ~ name
+        '\\b((alter|modify|change)\\s+(column\\s+|(?!column\\s))(if\\s+exists\\s+)?|' ~ before ~ ')\\s*["`\\[]?' ~ name
         ~ '["`\\]]?(?=[\\s)])(?!\\s+(set\\s+(?!data\\b)|drop\\b|add\\b|rename\\b|to\\b))',
         modules.re.sub('(?i)(^|;)\\s*alter\\s+((online|ignore)\\s+)*\\w+|\\balter\\s+index\\s+\\S+\\s+(in)?visible\\b',
             ';', text), modules.re.IGNORECASE

@@ -113,6 +113,13 @@ ALTERED = [
     ("alter index i rename to j; alter table t alter index i invisible", "index", False),
     ("alter table t alter index type bigint", "index", True),
     ("alter table t modify c bigint invisible", "c", True),
+    ("alter table t modify column if exists c bigint", "c", True),
+    ("alter table t change if exists `c` c bigint", "c", True),
+    ("alter table t alter column if exists c type bigint", "c", True),
+    ("alter table t alter column if exists c drop default", "c", False),
+    ('ALTER TABLE t MODIFY (a NUMBER(10,2) DEFAULT f(g(1)), "C" VARCHAR2(20))', "c", True),
+    ("alter table t modify(b number(10), c number(12))", "c", True),
+    ("alter table t modify (b number(10, c)) add (a int, c int)", "c", False),
 ]
 TABLES_RENAMED = [
     ("alter table t add n int comment 'please rename it, see 12'", None),
