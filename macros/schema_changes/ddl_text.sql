@@ -164,13 +164,25 @@
 {% endmacro %}
 
 
-{#- The (old name, new name, kind) of each sp_rename in the statement, which takes the new name as it is. -#}
+{#- The (old name, new name, kind) of each sp_rename in the statement, which takes the new name as it is. A value is a
+    text or a word; named ones come in any order. -#}
 {% macro _sp_renames(command) %}
-    {% set value = "(?:@\\w+\\s*=\\s*)?n?'([^']+)'" %}
-    {% do return(modules.re.findall(
-        '\\bsp_rename\\]?\\s+' ~ value ~ '\\s*,\\s*' ~ value ~ '(?:\\s*,\\s*' ~ value ~ ')?',
-        dbt_cdc._read_twice(command), modules.re.IGNORECASE
-    )) %}
+    {% set value = "(n?'[^']+'|" ~ dbt_cdc._quoted_pattern() ~ '|\\w+)' %}
+    {% set argument = '(?:@\\w+\\s*=\\s*)?' ~ value.replace('(', '(?:', 1) %}
+    {% set renames = [] %}
+    {% for arguments in modules.re.findall(
+        '(?i)\\bsp_rename\\]?\\s+(' ~ argument ~ '(?:\\s*,\\s*' ~ argument ~ '){1,2})', dbt_cdc._read_twice(command)
+    ) %}
+        {% set given = {} %}
+        {% for name, text in modules.re.findall('(?i)(?:(@\\w+)\\s*=\\s*)?' ~ value, arguments) %}
+            {% do given.update({name | lower or ['@objname', '@newname', '@objtype'][loop.index0]:
+                modules.re.sub("(?i)^(n?'|[\"`\\[])|['\"`\\]]$", '', text)}) %}
+        {% endfor %}
+        {% set kind = given['@objtype'] or '' %}
+        {% do renames.append((given['@objname'], given['@newname'], '' if kind | lower in ['null', 'default'] else kind))
+            if given['@objname'] and given['@newname'] %}
+    {% endfor %}
+    {% do return(renames) %}
 {% endmacro %}
 
 
@@ -206,7 +218,7 @@
     {% set text = dbt_cdc._without_literals(command) %}
     {% set table = '\\balter\\s+(?:(?:online|ignore)\\s+)*table\\s+(?:if\\s+exists\\s+)?(?:only\\s+)?(' ~ name ~ ')' %}
     {% set renames = modules.re.findall(
-        table ~ '[^;]*?\\brename\\s+(?:to|as)\\s+(' ~ name ~ ')', text, modules.re.IGNORECASE) %}
+        table ~ '[^;]*?\\brename(?:\\s+(?:to|as)\\s+|\\s*=\\s*)(' ~ name ~ ')', text, modules.re.IGNORECASE) %}
     {% do renames.extend(modules.re.findall(dbt_cdc._rename_pattern(), text)) %}
     {#- MySQL may leave TO out -#}
     {% do renames.extend(modules.re.findall(
@@ -237,6 +249,7 @@
         {% set dropped = dbt_cdc._bare_identifier(name) | lower %}
         {% if dropped == (index_name or '') | lower
             or kind | lower == 'primary' and dropped == 'key'
+            or kind | lower in ['index', 'key'] and dropped == 'primary'
             or kind | lower == 'constraint' and modules.re.search('^(pk(_.*)?|.*_pk|.*_pkey\\d*|primary)$', dropped) %}
             {% do return(true) %}
         {% endif %}
