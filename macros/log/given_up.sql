@@ -33,5 +33,6 @@
 {%- set names = dbt_cdc._literals(dbt_cdc._given_up()) -%}
 {{ 'false' if not names
     else name ~ ' in (' ~ names ~ ')' if name
-    else '(xid in (' ~ names ~ ')' ~ (' and not ' ~ shares_xid if shares_xid) ~ " or concat_ws(':', xid, commit_number) in (" ~ names ~ '))' }}
+    else '(xid in (' ~ names ~ ')' ~ (' and not ' ~ shares_xid if shares_xid)
+        ~ " or concat_ws(':', xid, commit_number) in (" ~ names ~ '))' }}
 {%- endmacro %}
