@@ -106,8 +106,8 @@ from {{ dbt_cdc._state_relation('scan_transactions') }}
             'cdc_log_gap', what, '',
             'put back what was removed of the log (log_truncation_point says what has to stay); where nothing is '
             ~ 'missing, as the source was quiet, give vars: {cdc_log_gap: pass} for one run; else begin anew: '
-            ~ 'disable_table of the instances, and run once with this variable; replicas and histories then need what '
-            ~ 'is missing (CDC 313)'
+            ~ 'disable_table of the instances, disable_change_tracking of the tracked tables, and run once with this '
+            ~ 'variable; replicas, histories and clients then start over (CDC 313)'
         ) %}
     {% endif %}
 {% endmacro %}

@@ -78,6 +78,10 @@
             read.tables, shown.min_valid_versions if tracked is none else tracked),
         'is_shown': true,
     } %}
+    {#- where a table of the state was taken back, clients have been told of more -#}
+    {% for key, version in versions.min_valid_versions.items() if key in shown.min_valid_versions %}
+        {% do versions.min_valid_versions.update({key: [version, shown.min_valid_versions[key]] | max}) %}
+    {% endfor %}
     {% if versions != shown and attempts %}
         {% set replace = dbt_cdc._unless_overtaken(
             view, dbt_cdc._shows_further(last_lsn, versions.min_valid_versions), dbt_cdc._tracking_versions_sql(

@@ -36,7 +36,8 @@
         {% do dbt_cdc._enter_tracked_tables(new, begin_version, begin_lsn) %}
         {% for tracked in returned %}
             {% do dbt_cdc._update_state('change_tracking_tables', {
-                'begin_version': begin_version, 'min_valid_version': begin_version,
+                'begin_version': begin_version,
+                'min_valid_version': 'greatest(min_valid_version, ' ~ begin_version ~ ')',
                 'begin_lsn': dbt_cdc._literal(begin_lsn),
             }, 'object_id = ' ~ dbt_cdc._object_id(tracked.table)) %}
         {% endfor %}

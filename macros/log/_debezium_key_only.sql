@@ -41,7 +41,8 @@
             ~ events ~ ", sent by run_statement, as '{\"id\":1}'; then " if lacks_keys)
         ~ "say so: before_images={'" ~ name ~ "': 'key'} in debezium_log, and before_image: partial of its "
         ~ 'instances; to have whole rows of later deletes, '
-        ~ ('set binlog_row_image=FULL' if batch.is_binlog else 'alter table ' ~ name ~ ' replica identity full')
+        ~ ('set binlog_row_image=FULL' if batch.is_binlog else 'alter table ' ~ name
+            ~ ' replica identity full, and of each partition')
         ~ ' as well; nothing of this batch is in the log'
     ) %}
 {% endmacro %}

@@ -8,7 +8,8 @@
             22859, 'change_table_log: ' ~ lsn_time_mapping ~ ' begins at ' ~ first_lsn ~ ', and ' ~ log ~ ' ends at '
             ~ last_lsn ~ ': what came in between may be missing',
             'export what is missing, as long as the cleanup job of SQL Server has not removed it; where nothing is '
-            ~ 'missing, as each export holds only what is new, give vars: {cdc_log_gap: pass}; else begin anew'
+            ~ 'missing, as each export holds only what is new, give vars: {cdc_log_gap: pass}; else begin '
+            ~ 'anew: disable_table of the instances, disable_change_tracking of tracked tables, and run with it once'
         ) if first_lsn %}
         {% for row in dbt_cdc._instances_that_begin_behind(tables, change_tables, last_lsn)
             if dbt_cdc._log_knows_table(log, row.source_table) %}

@@ -198,9 +198,9 @@ order by number
 {%- endmacro %}
 
 
-{#- Numbers that are longer are of other files. -#}
+{#- Numbers that are longer are of other files. Sinks of HDFS add the last offset. -#}
 {% macro _landing_connect_name() -%}
-'^(.+)[+](0*[0-9]{1,9})[+](0*[0-9]{1,18})[.](?:json|jsonl)(?:[.][a-z0-9]+)?\\z'
+'^([^+]+)[+](0*[0-9]{1,9})[+](0*[0-9]{1,18})(?:[+][0-9]{1,19})?[.](?:json|jsonl)(?:[.][a-z0-9]+)?\\z'
 {%- endmacro %}
 
 

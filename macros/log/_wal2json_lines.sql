@@ -65,6 +65,7 @@ lines as (
 {#- The line with its tuples as images, {column: value}, between newlines. What is replaced begins or ends with a quote
     next to a comma or a brace, and so is none of a value's text, in which quotes have a backslash. A value keeps its
     own text, each digit of it; numbers of other types than those that JSON's are for get quotes, and those lose them.
+    What is short is not looked at again: a column may be called value.
     A boolean of a domain comes as PostgreSQL's t or f. -#}
 {% macro _wal2json_text() -%}
 {#- the key, which comes last, tells nothing that images do not -#}
@@ -82,11 +83,11 @@ lines as (
 {%- set numeric = '(?:smallint|integer|bigint|oid|real|double precision)"' ~ oid -%}
 {%- for pattern, new in [
     ('[}]\\\\][}]\\\\z', '}\\n}'),
-    (',"type":(?!"' ~ numeric ~ ')' ~ dbt_cdc._wal2json_json_text() ~ oid ~ ',"value":(-?\\\\d[^,}]*)', ':"$1"'),
-    (',"type":"' ~ numeric ~ ',"value":"([-+\\\\d.eE]+)"', ':$1'),
-    (',"type":"boolean"' ~ oid ~ ',"value":"t"', ':true'),
-    (',"type":"boolean"' ~ oid ~ ',"value":"f"', ':false'),
-    (',"type":"bytea"' ~ oid ~ ',"value":"\\\\\\\\\\\\\\\\x', ':"'),
+    ('(,"type":(?!"' ~ numeric ~ ')' ~ dbt_cdc._wal2json_json_text() ~ oid ~ ',"value":)(-?\\\\d[^,}]*)', '$1"$2"'),
+    ('(,"type":"' ~ numeric ~ ',"value":)"([-+\\\\d.eE]+)"', '$1$2'),
+    ('(,"type":"boolean"' ~ oid ~ ',"value":)"t"', '$1true'),
+    ('(,"type":"boolean"' ~ oid ~ ',"value":)"f"', '$1false'),
+    ('(,"type":"bytea"' ~ oid ~ ',"value":")\\\\\\\\\\\\\\\\x', '$1'),
     ('(?:,"type":' ~ dbt_cdc._wal2json_json_text() ~ oid ~ ')?,"value":', ':'),
 ] -%}
     {%- set image.sql = 'regexp_replace(\n    ' ~ image.sql ~ ",\n    '" ~ pattern ~ "', '" ~ new ~ "')" -%}

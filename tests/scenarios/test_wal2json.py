@@ -331,6 +331,15 @@ class TestWhatTheLogHas:
             *one(9, ("INSERT", "t", None, image(3, "a"))),
         ]
 
+    def test_columns_with_names_of_members(self, slot):
+        names = ["id", "value", "type", "name", "columns", "identity", "pk"]
+        columns = [column(name, "5", "integer") for name in names]
+        columns += [column("value2", "t", "boolean"), column('a,"value":', "\\x00", "bytea")]
+        made = {**dict.fromkeys(names, 5), "value2": True, 'a,"value":': "00"}
+        line = {"action": "I", "schema": "public", "table": "t", "columns": columns}
+        after = json.dumps(made, separators=(",", ":"))
+        assert slot.read(*transaction(7, 100000, line)) == one(7, ("INSERT", "t", None, after))
+
     def test_lsns_are_numbered_as_debezium_logs(self, slot, spark):
         slot.read(*transaction(7, 100000, insert(1)), *transaction(8, 2**32 + 16, insert(2)))
         query = slot.query.replace(f"{slot.project.schema}.landed", "landed_lines")
