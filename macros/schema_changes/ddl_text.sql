@@ -179,7 +179,8 @@
                 modules.re.sub("(?i)^(n?'|[\"`\\[])|['\"`\\]]$", '', text)}) %}
         {% endfor %}
         {% set kind = given['@objtype'] or '' %}
-        {% do renames.append((given['@objname'], given['@newname'], '' if kind | lower in ['null', 'default'] else kind))
+        {% set kind = '' if kind | lower in ['null', 'default'] else kind %}
+        {% do renames.append((given['@objname'], given['@newname'], kind))
             if given['@objname'] and given['@newname'] %}
     {% endfor %}
     {% do return(renames) %}
