@@ -164,9 +164,3 @@ having count(*) = {{ open | length }}
         'consumer_bookmarks', rows,
         dbt_cdc._is_bookmark(consumer, windows | map(attribute='instance.name') | list)) %}
 {% endmacro %}
-
-
-{% macro _is_bookmark(consumer, names) -%}
-    consumer = {{ dbt_cdc._literal(consumer.name) }}
-    and lower(capture_instance) in ({{ dbt_cdc._literals(names | map('lower')) }})
-{%- endmacro %}

@@ -90,3 +90,9 @@
         ~ dbt_cdc._rebuild_command(consumer.name) ~ ' builds the table anew'
     ) %}
 {% endmacro %}
+
+
+{% macro _is_bookmark(consumer, names) -%}
+    consumer = {{ dbt_cdc._literal(consumer.name) }}
+    and lower(capture_instance) in ({{ dbt_cdc._literals(names | map('lower')) }})
+{%- endmacro %}

@@ -8,13 +8,20 @@
 {% endmacro %}
 
 
-{#- The name by which `--select` finds the model of a table; it may have an alias. -#}
+{#- The model of this project that writes a table, so that its run comes before the log's; none where there is none.
+    Spark lists a schema called MyTeam as myteam. -#}
 {% macro _model_of(relation) %}
-    {% for node in graph.nodes.values() if node.resource_type == 'model' and node.alias == relation.identifier
-        and node.schema | lower == relation.schema | lower %}
+    {% for node in graph.nodes.values() if node.resource_type == 'model' and node.package_name == project_name
+        and (node.schema ~ '.' ~ node.alias) | lower == (relation.schema ~ '.' ~ relation.identifier) | lower %}
         {% do return(node.name) %}
     {% endfor %}
-    {% do return(relation.identifier) %}
+    {% do return(none) %}
+{% endmacro %}
+
+
+{#- What `--select` finds a log by; its table may have an alias. -#}
+{% macro _selected(log) %}
+    {% do return(dbt_cdc._model_of(log) or log.identifier) %}
 {% endmacro %}
 
 

@@ -184,7 +184,7 @@ case
             || 'own, or it landed late: then put it where it committed, ',
             {{ dbt_cdc._wal2json_move(events) | indent(12) }},
             {{ dbt_cdc._literal(
-                ', and write the log anew, dbt run --full-refresh --select ' ~ dbt_cdc._model_of(this)) }}
+                ', and write the log anew, dbt run --full-refresh --select ' ~ dbt_cdc._selected(this)) }}
         )
     {%- if batch.has_repeats %}
     when contents <> if(end_position is null, slice(whole_contents, 1, changes), whole_contents)

@@ -58,7 +58,6 @@
 
 {#- Times become text in the zone of the session: asked before any is written. -#}
 {% macro _check_session_time_zone() %}
-    {% do dbt_cdc._check_session_settings() %}
     {% do dbt_cdc._check_time_zone(
         dbt_cdc._fetch('select ' ~ dbt_cdc._session_time_zone() ~ ' as time_zone')[0].time_zone) %}
 {% endmacro %}
@@ -133,7 +132,7 @@
 {#- How a log takes in what landed late; `which` is said of the log. -#}
 {% macro _anew_advice(log, which='') %}
     {% do return(
-        'write the log anew (dbt run --full-refresh --select ' ~ dbt_cdc._model_of(log) ~ ')' ~ which
+        'write the log anew (dbt run --full-refresh --select ' ~ dbt_cdc._selected(log) ~ ')' ~ which
         ~ ' and take them in as late commits (' ~ dbt_cdc._page('monitoring.md') ~ ')'
     ) %}
 {% endmacro %}
@@ -142,7 +141,7 @@
 {% macro _positions_advice(log, which='') %}
     {% do return(
         'positions only go on: give them positions behind the last one' ~ which ~ ', or write the log anew with dbt '
-        ~ 'run --full-refresh --select ' ~ dbt_cdc._model_of(log)
+        ~ 'run --full-refresh --select ' ~ dbt_cdc._selected(log)
     ) %}
 {% endmacro %}
 

@@ -103,7 +103,7 @@ select * from {{ 'records_and_snapshots' if batch.has_later_rows else 'records' 
             22901,
             'debezium_log: ' ~ log ~ ' has no column encodings, so an older version has written it',
             'once all of it is captured, write it anew out of the events: dbt run --full-refresh --select '
-            ~ dbt_cdc._model_of(log)
+            ~ dbt_cdc._selected(log)
         ) %}
     {% endif %}
     {#- beside those of a canonical log, for its next run: the place of a change, on COMMITs the database, how many
@@ -120,7 +120,7 @@ select * from {{ 'records_and_snapshots' if batch.has_later_rows else 'records' 
             22901,
             'debezium_log: ' ~ log ~ ' lacks columns, so an older version has written it',
             'add them: alter table ' ~ log ~ ' add columns (' ~ missing | join(', ') ~ '); or once all of it is '
-            ~ 'captured, write it anew out of the events: dbt run --full-refresh --select ' ~ dbt_cdc._model_of(log)
+            ~ 'captured, write it anew out of the events: dbt run --full-refresh --select ' ~ dbt_cdc._selected(log)
         ) %}
     {% endif %}
 {% endmacro %}

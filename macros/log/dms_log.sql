@@ -79,7 +79,7 @@ select * from records
                 ~ (' and more' if row.changes > 20 else ''),
                 'give settle_minutes that all tables keep; ' ~ (dbt_cdc._anew_advice(batch.log)
                 if is_late else 'with them it is another transaction: where nothing of it is captured '
-                ~ 'yet, write the log anew (dbt run --full-refresh --select ' ~ dbt_cdc._model_of(batch.log) ~ '), '
+                ~ 'yet, write the log anew (dbt run --full-refresh --select ' ~ dbt_cdc._selected(batch.log) ~ '), '
                 ~ 'else begin a log of its own in another schema')
                 ~ '; to go on without them, remove them from where they landed' ~ (
                 ': ' ~ dbt_cdc._dms_take_out_advice(batch) if batch.messages is not none)
@@ -103,7 +103,7 @@ select * from records
                 ~ 'that the log took in before its first changes, of ' ~ row.taken,
                 'a full load is the beginning of a log: give what was loaded again a log and a schema of their own; '
                 ~ 'where nothing is captured yet, write the log anew (dbt run --full-refresh --select '
-                ~ dbt_cdc._model_of(batch.log) ~ '); rows without a change_seq that the log has may be removed'
+                ~ dbt_cdc._selected(batch.log) ~ '); rows without a change_seq that the log has may be removed'
             ) %}
         {% else %}
             {% do dbt_cdc._log_line(what ~ ' wait: they are younger than settle_minutes, ' ~ batch.settle_minutes) %}

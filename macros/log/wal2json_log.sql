@@ -46,7 +46,7 @@ select * from records
         {% do dbt_cdc.raise_cdc_error(
             22901, 'wal2json_log: ' ~ log ~ ' lacks columns (' ~ missing | join(', ') ~ '), so something else has '
             ~ 'written it',
-            'write it anew out of the lines: dbt run --full-refresh --select ' ~ dbt_cdc._model_of(log)
+            'write it anew out of the lines: dbt run --full-refresh --select ' ~ dbt_cdc._selected(log)
         ) %}
     {% endif %}
 {% endmacro %}

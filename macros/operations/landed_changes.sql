@@ -62,17 +62,6 @@
 {% endmacro %}
 
 
-{#- The model of this project that writes a table, so that its run comes before the log's; none where there is none.
-    Spark lists a schema called MyTeam as myteam. -#}
-{% macro _model_of(relation) %}
-    {% for node in graph.nodes.values() if node.resource_type == 'model' and node.package_name == project_name
-        and (node.schema ~ '.' ~ node.alias) | lower == (relation.schema ~ '.' ~ relation.identifier) | lower %}
-        {% do return(node.name) %}
-    {% endfor %}
-    {% do return(none) %}
-{% endmacro %}
-
-
 {% macro _reference_of(model, identifier) %}
     {% do return("ref('" ~ model ~ "')" if model else "source('landed', " ~ tojson(identifier) ~ ')') %}
 {% endmacro %}

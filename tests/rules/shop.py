@@ -137,7 +137,8 @@ def consumed(bookmarks: Rows = (), ended: Sequence[str] = (), **lost_lsns: str) 
         )
         for instance in INSTANCES
     ]
-    return [{"bookmarks": json.dumps(bookmarks), "instances": json.dumps(instances)}]
+    texts = {"bookmarks": json.dumps(bookmarks), "instances": json.dumps(instances)}
+    return [{**texts, "time_zone": "UTC"}]
 
 
 def published() -> Rows:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -162,16 +161,6 @@ def test_an_edit_before_the_first_publication(shop: Shop, known: dict[str, Any])
     assert "{source_schema: dbo, source_name: notes, capture_instance: dbo_notes, dry_" in line
 
 
-def settings(given: dict[str, str]) -> Callable[[str], Rows]:
-    """What Spark puts in the place of each ${name}."""
-
-    def answer(sql: str) -> Rows:
-        asked = re.findall(r"'\$\{(\S+)\}' as (\w+)", sql)
-        return [{column: given.get(name, "") for name, column in asked}]
-
-    return answer
-
-
 @pytest.mark.parametrize(("name", "value", "reason"), [
     ("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MILLIS", "lose microseconds"),
     ("spark.databricks.delta.stalenessLimit", "10m", "pass over what was captured since"),
@@ -183,17 +172,23 @@ def settings(given: dict[str, str]) -> Callable[[str], Rows]:
 def test_settings_of_a_session_that_alter_data(
     shop: Shop, name: str, value: str, reason: str
 ) -> None:
-    line = scan(shop, {r"^select '\$\{spark": settings({name: value})})
+    """Spark puts them into the SQL that asks for the zone."""
+    (sql,) = shop.values(("_session_time_zone",))
+    (pattern,) = re.findall(f"when '[$][{{]{re.escape(name)}[}}]' rlike '([^']*)'", sql)
+    assert re.search(pattern, value) and not re.search(pattern, "")
+    line = scan(shop, {r"\) as log_end\b": work(time_zone=f"{name}={value}")})
     assert f"CDC 22859: the session's {name} is {value}: set it to " in line and reason in line
 
 
 def test_settings_of_a_session_that_alter_nothing(shop: Shop) -> None:
-    harmless = {
-        "spark.sql.parquet.outputTimestampType": "INT96",
-        "spark.databricks.delta.stalenessLimit": "0s",
-        "spark.sql.files.ignoreCorruptFiles": "false",
-    }
-    shop.values(("_check_session_settings",), answer={r"^select '\$\{": settings(harmless)})
+    (sql,) = shop.values(("_session_time_zone",))
+    for name, value in (
+        ("spark.sql.parquet.outputTimestampType", "INT96"),
+        ("spark.databricks.delta.stalenessLimit", "0s"),
+        ("spark.sql.files.ignoreCorruptFiles", "false"),
+    ):
+        (pattern,) = re.findall(f"when '[$][{{]{re.escape(name)}[}}]' rlike '([^']*)'", sql)
+        assert not re.search(pattern, value)
 
 
 def test_a_log_that_begins_behind_what_was_captured(shop: Shop) -> None:
@@ -201,7 +196,10 @@ def test_a_log_that_begins_behind_what_was_captured(shop: Shop) -> None:
     passes over the gap says that it lacks what was in it."""
     line = scan(shop, {r"\) as log_end\b": work(reaches_back=False, first_lsn=int_to_lsn(0x150))})
     assert "CDC 22859: the log begins at 0x00000000000000000150 and was captured up to" in line
-    assert "else begin anew: disable_table of the instances, and run once with this" in line
+    assert (
+        "else begin anew: disable_table of the instances, disable_change_tracking of the tracked"
+        in line
+    )
     instance, window = {"capture_from": "now", "columns": []}, {"previous_lsn": HIGH}
     found = shop.values(
         *(("_new_registration", instance, window, int_to_lsn(start), {}) for start in (0x50, 0x150))

@@ -76,7 +76,7 @@ def test_commits_without_a_time_and_of_another_age(make_project: Callable[..., P
     made.land([replace(record, record_time=late) for record in insert(50)])
     made.run()
     between = "all_changes_between('dbo_items', '2024-05-01 10:00:00', '2024-05-01 10:02:00')"
-    assert [row.id for row in rows(made, [between])[0]] == [1, 3]
+    assert sorted(row.id for row in rows(made, [between])[0]) == [1, 3]
     assert made.sql("select ddl_command from {schema}.ddl_history")[0][0] == ddl
     latencies = made.sql("select latency from {schema}.dm_cdc_log_scan_sessions")
     assert {row.latency for row in latencies} == {-(2**31)}

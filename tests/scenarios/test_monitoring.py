@@ -263,6 +263,8 @@ def test_each_data_test_can_fail(make_project: Callable[..., Project]) -> None:
     capture.land(transaction(121, "notes", 3, minutes=300))
     capture.run()
     capture.project.ok("run-operation", "change_job", "--args", "{job_type: cleanup, retention: 1}")
+    assert failed(capture, "capture_checks") == set()  # they are young
+    capture.sql("update {schema}.change_tables set create_date = create_date - interval '2' hour")
     late = ("capture_checks", "within_retention")
     assert failed(capture) == {f"{name} {table}" for name in late for table in ("items", "notes")}
     capture.land(transaction(107, "items", 4, minutes=1))
