@@ -1,12 +1,10 @@
 {#- The last commit that a new window may take in; none where the log holds no new commit. A DDL or
     TRUNCATE without a transaction commits itself. -#}
 {% macro _checked_log_end(found, scanned_lsn) %}
-    {% if found.malformed %}
-        {% do dbt_cdc.raise_cdc_error(
-            22859, 'bad log record of ' ~ found.malformed,
-            'an LSN is 0x and 20 upper-case hexadecimal digits, of which one is not 0; ' ~ dbt_cdc._bad_record_advice()
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22859, 'bad log record of ' ~ found.malformed,
+        'an LSN is 0x and 20 upper-case hexadecimal digits, of which one is not 0; ' ~ dbt_cdc._bad_record_advice()
+    ) if found.malformed %}
     {% do dbt_cdc._log_line(
         'the commit ' ~ found.timeless_lsn ~ ' has no record_time: no window by time has its changes'
     ) if found.timeless_lsn %}
@@ -15,9 +13,8 @@
         22859, 'bad log record of ' ~ found.unknown_operation, dbt_cdc._bad_record_advice()
     ) if found.unknown_operation and not found.commits %}
     {% set most_commits = dbt_cdc._most_commits_of_run() or found.most_commits %}
-    {% if found.log_end and most_commits and (found.commits or 0) > most_commits %}
-        {% do return(dbt_cdc._fetch(dbt_cdc._log_end_sql(scanned_lsn, most_commits))[0].log_end) %}
-    {% endif %}
+    {% do return(dbt_cdc._fetch(dbt_cdc._log_end_sql(scanned_lsn, most_commits))[0].log_end)
+        if found.log_end and most_commits and (found.commits or 0) > most_commits %}
     {% do return(found.log_end) %}
 {% endmacro %}
 

@@ -15,10 +15,9 @@
         {% do names.extend(dbt_cdc._all_names(instance, log, has_images=names)) if dbt_cdc._unlogged(instance, names) %}
         {% set missing = dbt_cdc._unlogged(instance, names) if names else [] %}
         {% set declared = instance.columns | map(attribute='name') | map('lower') | list %}
-        {% if missing and names | map('lower') | reject('in', declared) | list %}
-            {% do dbt_cdc._raise_unlogged(
-                instance, missing, names, 'name them as the source does, or leave out what it does not have yet') %}
-        {% endif %}
+        {% do dbt_cdc._raise_unlogged(
+            instance, missing, names, 'name them as the source does, or leave out what it does not have yet')
+            if missing and names | map('lower') | reject('in', declared) | list %}
         {% do dbt_cdc._spell_as(instance, names) %}
         {% for name in names | sort if instance.capture_from == 'log_start' %}
             {% do dbt_cdc._check_spelling_of_column(instance, name, log) %}

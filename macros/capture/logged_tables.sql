@@ -108,10 +108,8 @@
     {% for name in logged if name | lower == table.table | lower %}
         {% do names.append(name) %}
     {% endfor %}
-    {% if names %}
-        {% do dbt_cdc.raise_cdc_error(
-            22931, "model '" ~ table.model ~ "' captures table " ~ table.table ~ ', and the log has '
-            ~ names | join(', '), 'write source_schema and source_name as the log does'
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22931, "model '" ~ table.model ~ "' captures table " ~ table.table ~ ', and the log has '
+        ~ names | join(', '), 'write source_schema and source_name as the log does'
+    ) if names %}
 {% endmacro %}

@@ -10,15 +10,13 @@
             and tracked.key in published.min_valid_versions %}
             {% set new_name = dbt_cdc._new_name_of_table(change.ddl_command, tracked.source_name) %}
             {% set beside = changes | selectattr('commit_lsn', 'equalto', change.commit_lsn) | list %}
-            {% if new_name and not dbt_cdc._name_is_taken_by(change, beside) %}
-                {% do dbt_cdc.raise_cdc_error(
-                    22931, 'table ' ~ tracked.table ~ ", which is tracked, was renamed to '" ~ new_name ~ "' at "
-                    ~ change.lsn ~ ', and later changes bear that name',
-                    'take models/' ~ tracked.model ~ '.sql, its YAML and its name in cdc_tracked_tables '
-                    ~ 'away, run dbt, disable_change_tracking, and enable_change_tracking of the new name: its clients '
-                    ~ 'start over'
-                ) %}
-            {% endif %}
+            {% do dbt_cdc.raise_cdc_error(
+                22931, 'table ' ~ tracked.table ~ ", which is tracked, was renamed to '" ~ new_name ~ "' at "
+                ~ change.lsn ~ ', and later changes bear that name',
+                'take models/' ~ tracked.model ~ '.sql, its YAML and its name in cdc_tracked_tables '
+                ~ 'away, run dbt, disable_change_tracking, and enable_change_tracking of the new name: its clients '
+                ~ 'start over'
+            ) if new_name and not dbt_cdc._name_is_taken_by(change, beside) %}
             {% do dbt_cdc._check_renamed_columns(tracked, change) %}
         {% endfor %}
     {% endfor %}

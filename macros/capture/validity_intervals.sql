@@ -53,10 +53,9 @@
         {#- for the consumers that come after it -#}
         {% do dbt_cdc._invocation_cache().update(published_intervals=dict(zip(
             intervals | map(attribute='capture_instance') | map('lower'), intervals))) %}
-        {% if found != rows or is_overtaken %}
-            {% do return(dbt_cdc._publish_validity_intervals(
-                scanned_lsn, none, found, captured, attempts - 1)) %}
-        {% endif %}
+        {% do return(dbt_cdc._publish_validity_intervals(
+            scanned_lsn, none, found, captured, attempts - 1))
+            if found != rows or is_overtaken %}
     {% elif rows %}
         {% do dbt_cdc._log_line(
             'other commands keep moving what is published; ' ~ dbt_cdc._validity_intervals()

@@ -5,9 +5,8 @@
     {% set is_own = relation | string == tracked.relation | string %}
     {% set mapping = none if is_own else dbt_cdc._mapping_beside(relation) %}
     {% do dbt_cdc._check_tracked_as_entered(tracked) if is_own and dbt_cdc._is_asked() %}
-    {% if dbt_cdc._is_asked() and tracked.key not in dbt_cdc._tracking_state(mapping).min_valid_versions %}
-        {% do exceptions.raise_compiler_error(dbt_cdc._untracked_text(tracked)) %}
-    {% endif %}
+    {% do exceptions.raise_compiler_error(dbt_cdc._untracked_text(tracked))
+        if dbt_cdc._is_asked() and tracked.key not in dbt_cdc._tracking_state(mapping).min_valid_versions %}
     {% do return(dict(
         tracked, relation=relation, mapping=mapping,
         is_unpublished=flags.EMPTY and load_cached_relation(dbt_cdc._tracking_versions(mapping)) is none

@@ -21,12 +21,10 @@
 {% macro _version_literal(version, argument) %}
     {% do return('cast(null as bigint)') if version is none %}
     {% set text = version | string | trim %}
-    {% if version is boolean or not modules.re.match('^-?[0-9]{1,18}$', text) %}
-        {% do dbt_cdc.raise_cdc_error(
-            313, argument ~ " '" ~ text ~ "' is no version",
-            'give a whole number, e.g. of change_tracking_current_version, or none for all changes'
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        313, argument ~ " '" ~ text ~ "' is no version",
+        'give a whole number, e.g. of change_tracking_current_version, or none for all changes'
+    ) if version is boolean or not modules.re.match('^-?[0-9]{1,18}$', text) %}
     {% do return(text ~ 'L') %}
 {% endmacro %}
 

@@ -21,30 +21,24 @@
     {% set names = tracked.index_columns %}
     {% set values = values if values is mapping or (values is sequence and values is not string)
         else [values] %}
-    {% if values | length != names | length %}
-        {% do dbt_cdc.raise_cdc_error(
-            22110, 'changetable_version: ' ~ values | length ~ ' values are given for the primary key of '
-            ~ 'table ' ~ tracked.table, 'give one for each of ' ~ names | join(', ')
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22110, 'changetable_version: ' ~ values | length ~ ' values are given for the primary key of '
+        ~ 'table ' ~ tracked.table, 'give one for each of ' ~ names | join(', ')
+    ) if values | length != names | length %}
     {% set given = values if values is mapping else dict(zip(names, values)) %}
     {% set found = {} %}
     {% for name, value in given.items() %}
         {% set place = dbt_cdc._find_ordinal(dbt_cdc._key_columns(tracked), name) %}
-        {% if place is none %}
-            {% do dbt_cdc.raise_cdc_error(
-                22111, "changetable_version: column '" ~ name ~ "' is not part of the primary key of table "
-                ~ tracked.table, 'it has ' ~ names | join(', ')
-            ) %}
-        {% endif %}
+        {% do dbt_cdc.raise_cdc_error(
+            22111, "changetable_version: column '" ~ name ~ "' is not part of the primary key of table "
+            ~ tracked.table, 'it has ' ~ names | join(', ')
+        ) if place is none %}
         {% do found.update({place: value}) %}
     {% endfor %}
-    {% if found | length != names | length %}
-        {% do dbt_cdc.raise_cdc_error(
-            22112, 'changetable_version: a column of the primary key of table ' ~ tracked.table
-            ~ ' is given twice', 'give each of ' ~ names | join(', ') ~ ' once'
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22112, 'changetable_version: a column of the primary key of table ' ~ tracked.table
+        ~ ' is given twice', 'give each of ' ~ names | join(', ') ~ ' once'
+    ) if found | length != names | length %}
     {% set literals = [] %}
     {% for column in dbt_cdc._key_columns(tracked) %}
         {% do literals.append(dbt_cdc._key_literal_of(column, found[loop.index], tracked)) %}

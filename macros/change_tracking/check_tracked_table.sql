@@ -17,14 +17,12 @@
             and (not (known or is_later) or name | lower in missing | map('lower')) %}
             {% do others.append(name) %}
         {% endfor %}
-        {% if missing and others %}
-            {% do dbt_cdc.raise_cdc_error(
-                22930, 'change tracking of table ' ~ tracked.table ~ ' tracks columns that no image has: '
-                ~ missing | join(', ') ~ '; the images have '
-                ~ names | unique(case_sensitive=true) | sort | join(', '),
-                'name them as the source does, or leave out what it does not have yet'
-            ) %}
-        {% endif %}
+        {% do dbt_cdc.raise_cdc_error(
+            22930, 'change tracking of table ' ~ tracked.table ~ ' tracks columns that no image has: '
+            ~ missing | join(', ') ~ '; the images have '
+            ~ names | unique(case_sensitive=true) | sort | join(', '),
+            'name them as the source does, or leave out what it does not have yet'
+        ) if missing and others %}
     {% endfor %}
 {% endmacro %}
 

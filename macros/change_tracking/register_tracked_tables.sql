@@ -98,10 +98,9 @@
 
 {#- The row of the database, with SQL Server's defaults; set_change_tracking changes it. -#}
 {% macro _enter_database() %}
-    {% if not dbt_cdc._fetch('select 1 from ' ~ dbt_cdc._state_relation('change_tracking_databases')) %}
-        {% do dbt_cdc._insert_state('change_tracking_databases', [{
-            'database_id': 0, 'is_auto_cleanup_on': true, 'retention_period': 2, 'retention_period_units': 3,
-            'retention_period_units_desc': 'DAYS', 'invalid_cleanup_version': 0, 'hardened_cleanup_version': 0,
-        }], 'true') %}
-    {% endif %}
+    {% do dbt_cdc._insert_state('change_tracking_databases', [{
+        'database_id': 0, 'is_auto_cleanup_on': true, 'retention_period': 2, 'retention_period_units': 3,
+        'retention_period_units_desc': 'DAYS', 'invalid_cleanup_version': 0, 'hardened_cleanup_version': 0,
+    }], 'true')
+        if not dbt_cdc._fetch('select 1 from ' ~ dbt_cdc._state_relation('change_tracking_databases')) %}
 {% endmacro %}

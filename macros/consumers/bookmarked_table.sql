@@ -30,10 +30,9 @@
 
 {#- The last commit of the model's table before it writes, asked once. A view or another format has none. -#}
 {% macro _last_commit(consumer) %}
-    {% if 'last_commit' not in consumer %}
-        {% do consumer.update(last_commit=dbt_cdc._last_commits(this.quote(identifier=true), 1)[0]
-            if dbt_cdc._has_history(load_cached_relation(this)) else {'version': -1}) %}
-    {% endif %}
+    {% do consumer.update(last_commit=dbt_cdc._last_commits(this.quote(identifier=true), 1)[0]
+        if dbt_cdc._has_history(load_cached_relation(this)) else {'version': -1})
+        if 'last_commit' not in consumer %}
     {% do return(consumer.last_commit) %}
 {% endmacro %}
 

@@ -14,18 +14,16 @@
 {% macro _check_takes_all(consumer, strategy) %}
     {% set is_recomputed = strategy == 'insert_overwrite' and config.get('partition_by')
         and not dbt_cdc._hands_on(dbt_cdc._plain_sql(consumer)) %}
-    {% if strategy in ['microbatch', 'insert_overwrite', 'replace_where'] and not is_recomputed %}
-        {% do dbt_cdc.raise_cdc_error(
-            22938, 'model ' ~ model.name ~ " takes new_changes and its incremental_strategy is '" ~ strategy ~ "'" ~ (
-                ': each batch would take all changes for its own, and the bookmark moves behind those that none has'
-                if strategy == 'microbatch' else
-                ': each run would replace ' ~ ('its partitions' if config.get('partition_by') else 'the whole table')
-                ~ ' by the changes of one window'),
-            "set incremental_strategy to 'append' or 'merge'" ~ (
-                ', or give partition_by and a query that computes whole partitions, those that the changes name'
-                if strategy == 'insert_overwrite')
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22938, 'model ' ~ model.name ~ " takes new_changes and its incremental_strategy is '" ~ strategy ~ "'" ~ (
+            ': each batch would take all changes for its own, and the bookmark moves behind those that none has'
+            if strategy == 'microbatch' else
+            ': each run would replace ' ~ ('its partitions' if config.get('partition_by') else 'the whole table')
+            ~ ' by the changes of one window'),
+        "set incremental_strategy to 'append' or 'merge'" ~ (
+            ', or give partition_by and a query that computes whole partitions, those that the changes name'
+            if strategy == 'insert_overwrite')
+    ) if strategy in ['microbatch', 'insert_overwrite', 'replace_where'] and not is_recomputed %}
 {% endmacro %}
 
 

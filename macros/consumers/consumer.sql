@@ -91,9 +91,8 @@
     files. -#}
 {% macro _is_still_empty(consumer) %}
     {% set commit = dbt_cdc._last_commit(consumer) %}
-    {% if commit.operation in dbt_cdc._makes_of_a_table() and dbt_cdc._metric(commit, 'numOutputRows') == 0 %}
-        {% do return(true) %}
-    {% endif %}
+    {% do return(true)
+        if commit.operation in dbt_cdc._makes_of_a_table() and dbt_cdc._metric(commit, 'numOutputRows') == 0 %}
     {% do return(dbt_cdc._fetch('select 1 from ' ~ this ~ ' limit 1') | length == 0) %}
 {% endmacro %}
 

@@ -1,23 +1,19 @@
 {#- The columns that identify a row: the model's unique_key, by default the instance's key. -#}
 {% macro _consumer_key(consumer, columns) %}
     {% set given = config.get('unique_key') %}
-    {% if not given and consumer.windows | length > 1 %}
-        {% do dbt_cdc.raise_cdc_error(
-            22938, consumer.kind ~ ' ' ~ consumer.name ~ ' takes ' ~ consumer.windows | length
-            ~ ' capture instances and has no unique_key', 'name the columns that identify one of its rows'
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22938, consumer.kind ~ ' ' ~ consumer.name ~ ' takes ' ~ consumer.windows | length
+        ~ ' capture instances and has no unique_key', 'name the columns that identify one of its rows'
+    ) if not given and consumer.windows | length > 1 %}
     {% set names = [given] if given is string
         else given or (consumer.windows.values() | list)[0].instance.index_columns %}
     {% set key = {} %}
     {% for name in names %}
-        {% if name | lower not in columns %}
-            {% do dbt_cdc.raise_cdc_error(
-                22938, "key column '" ~ name ~ "' is not among the columns of " ~ consumer.kind ~ ' '
-                ~ consumer.name ~ ' (' ~ columns.values() | map(attribute='name') | join(', ') ~ ')',
-                'select it, or name other columns as unique_key'
-            ) %}
-        {% endif %}
+        {% do dbt_cdc.raise_cdc_error(
+            22938, "key column '" ~ name ~ "' is not among the columns of " ~ consumer.kind ~ ' '
+            ~ consumer.name ~ ' (' ~ columns.values() | map(attribute='name') | join(', ') ~ ')',
+            'select it, or name other columns as unique_key'
+        ) if name | lower not in columns %}
         {% do key.update({name | lower: columns[name | lower]}) %}
     {% endfor %}
     {% do return(key) %}

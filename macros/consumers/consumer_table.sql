@@ -3,25 +3,21 @@
 {#- The consumer with makes_table (its content begins with this run) and has_news. -#}
 {% macro _materialized_consumer() %}
     {% set consumer = dbt_cdc._resolved_consumer() %}
-    {% if not consumer %}
-        {% do dbt_cdc.raise_cdc_error(
-            22938,
-            config.get('materialized') ~ ' ' ~ model.name ~ ' does not take its rows from new_changes',
-            "write select * from {{ dbt_cdc.new_changes('<capture_instance>') }}"
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22938,
+        config.get('materialized') ~ ' ' ~ model.name ~ ' does not take its rows from new_changes',
+        "write select * from {{ dbt_cdc.new_changes('<capture_instance>') }}"
+    ) if not consumer %}
     {% set firsts = consumer.windows.values() | map(attribute='is_first') | list %}
     {% set news = consumer.windows.values() | selectattr('has_news') | list %}
     {% do consumer.update(
         makes_table=not consumer.is_there or (true in firsts and dbt_cdc._is_building()),
         has_news=news and dbt_cdc._is_building()
     ) %}
-    {% if true in firsts and false in firsts %}
-        {% do dbt_cdc.raise_cdc_error(
-            313, consumer.kind ~ ' ' ~ consumer.name ~ ' takes one more capture instance than before',
-            dbt_cdc._rebuild_command(consumer.name) ~ ' builds it anew from all of them'
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        313, consumer.kind ~ ' ' ~ consumer.name ~ ' takes one more capture instance than before',
+        dbt_cdc._rebuild_command(consumer.name) ~ ' builds it anew from all of them'
+    ) if true in firsts and false in firsts %}
     {% do return(consumer) %}
 {% endmacro %}
 
@@ -45,13 +41,11 @@
         {% endif %}
     {% endfor %}
     {% set missing = needed | reject('in', metadata) | list %}
-    {% if missing or not columns %}
-        {% do dbt_cdc.raise_cdc_error(
-            22938, config.get('materialized') ~ ' ' ~ model.name ~ ' lacks '
-            ~ (missing or ['columns']) | join(', ') ~ ' in its rows',
-            'select them from new_changes as well (select * does)'
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22938, config.get('materialized') ~ ' ' ~ model.name ~ ' lacks '
+        ~ (missing or ['columns']) | join(', ') ~ ' in its rows',
+        'select them from new_changes as well (select * does)'
+    ) if missing or not columns %}
     {% do return(columns) %}
 {% endmacro %}
 
@@ -86,14 +80,12 @@
         {% do added.append(dbt_cdc._column(column.name) ~ ' ' ~ column.type) %}
         {% do present.update({column.name | lower: column.type | lower}) %}
     {% endfor %}
-    {% if names | sort != present.keys() | sort %}
-        {% do dbt_cdc.raise_cdc_error(
-            22930, 'model ' ~ model.name ~ ' has the columns ' ~ names | join(', ') ~ ', its table '
-            ~ present.keys() | join(', '),
-            'take the edit back, or ' ~ dbt_cdc._rebuild_command(dbt_cdc._consumer_name(model)) ~ ' builds it anew; '
-            ~ "new columns are added with on_schema_change='append_new_columns'"
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22930, 'model ' ~ model.name ~ ' has the columns ' ~ names | join(', ') ~ ', its table '
+        ~ present.keys() | join(', '),
+        'take the edit back, or ' ~ dbt_cdc._rebuild_command(dbt_cdc._consumer_name(model)) ~ ' builds it anew; '
+        ~ "new columns are added with on_schema_change='append_new_columns'"
+    ) if names | sort != present.keys() | sort %}
     {% for column in columns if column.type | lower != present[column.name | lower] %}
         {% set now, wanted = present[column.name | lower], column.type | lower %}
         {% if dbt_cdc._widens_to(now, wanted) %}

@@ -18,9 +18,8 @@
         to_lsn=interval.get('high_end') or dbt_cdc._zero_lsn()
     ) %}
     {% do window.update(is_first=not window.consumed_lsn) %}
-    {% if window.is_first and initial is not none %}
-        {% do window.update(dbt_cdc._initial_content(consumer, window, initial, initial_lsn, interval)) %}
-    {% endif %}
+    {% do window.update(dbt_cdc._initial_content(consumer, window, initial, initial_lsn, interval))
+        if window.is_first and initial is not none %}
     {#- what a first window leaves as it was, the model does not have yet. Rows within the window may have been read
         already: by another run, whose bookmark is open; by a dump that is newer than its LSN; by a consumer that the
         model reads and that is further than it. In a model that merges, rows stay behind a reset. A model that appends
@@ -67,26 +66,22 @@
 {#- What is behind a TRUNCATE in its transaction has the LSN up to which changes are gone. Who waits for another
     consumer before that LSN can neither read it nor set it down as consumed. -#}
 {% macro _check_begins_before_its_end(consumer, window, interval, waits_for) %}
-    {% if dbt_cdc._is_building() and waits_for.last_lsn < interval.low_end and interval.low_end <= window.lost_lsn %}
-        {% do dbt_cdc.raise_cdc_error(
-            313, consumer.name ~ ' cannot begin yet: what is left of capture instance ' ~ window.instance.name
-            ~ ' begins at ' ~ interval.low_end ~ ', and it reads ' ~ waits_for.consumer ~ ', which has consumed '
-            ~ waits_for.capture_instance ~ ' up to ' ~ waits_for.last_lsn, waits_for.advice
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        313, consumer.name ~ ' cannot begin yet: what is left of capture instance ' ~ window.instance.name
+        ~ ' begins at ' ~ interval.low_end ~ ', and it reads ' ~ waits_for.consumer ~ ', which has consumed '
+        ~ waits_for.capture_instance ~ ' up to ' ~ waits_for.last_lsn, waits_for.advice
+    ) if dbt_cdc._is_building() and waits_for.last_lsn < interval.low_end and interval.low_end <= window.lost_lsn %}
 {% endmacro %}
 
 
 {#- A bookmark tells of the change table and of the consumer of one schema. -#}
 {% macro _check_captured_here(consumer, instance) %}
-    {% if dbt_cdc._is_building() and load_cached_relation(instance.relation) is none %}
-        {% do dbt_cdc.raise_cdc_error(
-            22981, 'change table ' ~ instance.relation ~ ', from which ' ~ consumer.name
-            ~ ' takes its changes, is not there',
-            'what is captured and consumed in another schema is not deferred to: build it here, dbt run '
-            ~ '--select +' ~ consumer.name
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22981, 'change table ' ~ instance.relation ~ ', from which ' ~ consumer.name
+        ~ ' takes its changes, is not there',
+        'what is captured and consumed in another schema is not deferred to: build it here, dbt run '
+        ~ '--select +' ~ consumer.name
+    ) if dbt_cdc._is_building() and load_cached_relation(instance.relation) is none %}
 {% endmacro %}
 
 
@@ -99,11 +94,9 @@
         'net': 'all with mask' if instance.before_image == 'partial' else 'all',
         'net with mask': 'all with mask', 'net with merge': 'all with merge',
     } %}
-    {% if mode not in modes %}
-        {% do dbt_cdc.raise_cdc_error(
-            313, "new_changes: mode '" ~ mode ~ "' is unknown", "give '" ~ modes | join("' or '") ~ "'"
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        313, "new_changes: mode '" ~ mode ~ "' is unknown", "give '" ~ modes | join("' or '") ~ "'"
+    ) if mode not in modes %}
     {% set kind = mode.split(' ')[0] %}
     {% if consumer.kind == 'replica' and kind != 'net' %}
         {% do dbt_cdc.raise_cdc_error(
@@ -143,13 +136,11 @@
 {#- The rows of a table as of an LSN. The state of other times would leave deleted rows behind. -#}
 {% macro _initial_content(consumer, window, initial, initial_lsn, interval) %}
     {% set lsn = dbt_cdc._normalize_lsn(initial_lsn, 'new_changes: initial_lsn') %}
-    {% if lsn > [window.to_lsn, window.lost_lsn] | max %}
-        {% do dbt_cdc.raise_cdc_error(
-            313, 'new_changes: initial_lsn ' ~ lsn ~ ' is above the high end ' ~ window.to_lsn
-            ~ ' of capture instance ' ~ window.instance.name,
-            'give the last LSN whose changes are in ' ~ initial ~ ', or run dbt until they are published'
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        313, 'new_changes: initial_lsn ' ~ lsn ~ ' is above the high end ' ~ window.to_lsn
+        ~ ' of capture instance ' ~ window.instance.name,
+        'give the last LSN whose changes are in ' ~ initial ~ ', or run dbt until they are published'
+    ) if lsn > [window.to_lsn, window.lost_lsn] | max %}
     {% set time = dbt_cdc._fetch(
         'select cast(max_by(tran_end_time, start_lsn) as string) as time from '
         ~ dbt_cdc._state_relation('lsn_time_mapping') ~ " where start_lsn <= '" ~ lsn ~ "'"
@@ -184,12 +175,10 @@
     loss for the new beginning alone. -#}
 {% macro _check_nothing_is_lost(consumer, window, bookmark, interval) %}
     {% set after = window.consumed_lsn or window.initial_lsn or '' %}
-    {% if interval.get('high_end') and window.lost_lsn > interval.get('scanned_lsn', '0xG') %}
-        {% do dbt_cdc.raise_cdc_error(
-            313, 'the rows of ' ~ window.instance.table ~ ' up to ' ~ window.lost_lsn
-            ~ ' are gone (TRUNCATE), which is not published yet', 'dbt run --select +lsn_time_mapping publishes it'
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        313, 'the rows of ' ~ window.instance.table ~ ' up to ' ~ window.lost_lsn
+        ~ ' are gone (TRUNCATE), which is not published yet', 'dbt run --select +lsn_time_mapping publishes it'
+    ) if interval.get('high_end') and window.lost_lsn > interval.get('scanned_lsn', '0xG') %}
     {% set needs_all = consumer.kind != 'incremental' or bookmark.get('last_lsn') %}
     {% set is_accepted = bookmark.get('accepts_loss') and not bookmark.last_lsn and not window.initial %}
     {% if after < window.lost_lsn

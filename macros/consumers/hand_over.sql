@@ -9,14 +9,12 @@
         {% set lost_lsn = (consumer.instances.get(instance.name | lower) or {}).lost_lsn %}
         {% set old = consumer.instances[name] %}
         {% set goes_on = bookmark.last_lsn and not consumer.starts_over and dbt_cdc._is_building() %}
-        {% if goes_on and not consumer.intervals.get(instance.name | lower, {}).get('high_end') %}
-            {% do dbt_cdc.raise_cdc_error(
-                313, consumer.name ~ ' cannot be handed over to ' ~ instance.name ~ ' yet: nothing of that is '
-                ~ 'published, and nothing tells what it will lack',
-                'let it read ' ~ name ~ ' as before, and hand it over when a run has published ' ~ instance.name
-                ~ ', which the next commit enables'
-            ) %}
-        {% endif %}
+        {% do dbt_cdc.raise_cdc_error(
+            313, consumer.name ~ ' cannot be handed over to ' ~ instance.name ~ ' yet: nothing of that is '
+            ~ 'published, and nothing tells what it will lack',
+            'let it read ' ~ name ~ ' as before, and hand it over when a run has published ' ~ instance.name
+            ~ ', which the next commit enables'
+        ) if goes_on and not consumer.intervals.get(instance.name | lower, {}).get('high_end') %}
         {#- what this command has published itself has no scanned_lsn -#}
         {% set scanned_lsn = consumer.intervals.get(name, {}).get('scanned_lsn', '0xG') %}
         {% if dbt_cdc._is_building() and bookmark.last_lsn and [bookmark.last_lsn, scanned_lsn] | max < (lost_lsn or '')
@@ -82,17 +80,15 @@
         ~ ' and `__$start_lsn` < ' ~ dbt_cdc._literal(end) ~ (' and `__$operation` in (1, 2)' if added)
     )[0].lsn if begin < end and not is_edited and not new.index_columns | map('lower') | select('in', added) | list
         and load_cached_relation(old.relation) is not none else none %}
-    {% if late_lsn %}
-        {% do dbt_cdc.raise_cdc_error(
-            313, consumer.name ~ ' has consumed ' ~ old.capture_instance ~ ' up to ' ~ bookmark.last_lsn ~ '; '
-            ~ instance.name ~ ' has changes before, of the commit ' ~ late_lsn ~ ', which ' ~ old.capture_instance
-            ~ ' lacks, as where it landed too late',
-            dbt_cdc._rebuild_command(consumer.name) ~ ' builds it anew; to go on without them, update '
-            ~ dbt_cdc._state_relation('consumer_bookmarks') ~ ' set capture_instance = '
-            ~ dbt_cdc._literal(instance.name) ~ ' where consumer = ' ~ dbt_cdc._literal(consumer.name)
-            ~ ' and capture_instance = ' ~ dbt_cdc._literal(bookmark.capture_instance)
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        313, consumer.name ~ ' has consumed ' ~ old.capture_instance ~ ' up to ' ~ bookmark.last_lsn ~ '; '
+        ~ instance.name ~ ' has changes before, of the commit ' ~ late_lsn ~ ', which ' ~ old.capture_instance
+        ~ ' lacks, as where it landed too late',
+        dbt_cdc._rebuild_command(consumer.name) ~ ' builds it anew; to go on without them, update '
+        ~ dbt_cdc._state_relation('consumer_bookmarks') ~ ' set capture_instance = '
+        ~ dbt_cdc._literal(instance.name) ~ ' where consumer = ' ~ dbt_cdc._literal(consumer.name)
+        ~ ' and capture_instance = ' ~ dbt_cdc._literal(bookmark.capture_instance)
+    ) if late_lsn %}
 {% endmacro %}
 
 
@@ -126,10 +122,8 @@
         if name not in consumer.windows and not dbt_cdc._is_left_out(consumer, name) %}
         {% do others.append(bookmark.capture_instance) %}
     {% endfor %}
-    {% if others %}
-        {% do run_query(
-            'delete from ' ~ dbt_cdc._state_relation('consumer_bookmarks') ~ ' where '
-            ~ dbt_cdc._is_bookmark(consumer, others)
-        ) %}
-    {% endif %}
+    {% do run_query(
+        'delete from ' ~ dbt_cdc._state_relation('consumer_bookmarks') ~ ' where '
+        ~ dbt_cdc._is_bookmark(consumer, others)
+    ) if others %}
 {% endmacro %}

@@ -4,14 +4,12 @@
     {% set sql = dbt_cdc._without_quotes(dbt_cdc._own_sql(consumer, changes)) %}
     {% do dbt_cdc._check_keeps_values(consumer, sql) if dbt_cdc._partial_instance(consumer) %}
     {% set found = dbt_cdc._words_that_drop_rows(sql) %}
-    {% if found and not (config.get('meta') or {}).get('may_filter') %}
-        {% do dbt_cdc.raise_cdc_error(
-            22938, consumer.kind ~ ' ' ~ consumer.name ~ " has '" ~ found | join("', '")
-            ~ "' in its SQL, so a row whose change it leaves out would stay as it was",
-            'say the part of the table by the operation, as ' ~ dbt_cdc._page('replica.md') ~ ' shows; or where all '
-            ~ "changes of a row are left out or none, give config(meta={'may_filter': true})"
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22938, consumer.kind ~ ' ' ~ consumer.name ~ " has '" ~ found | join("', '")
+        ~ "' in its SQL, so a row whose change it leaves out would stay as it was",
+        'say the part of the table by the operation, as ' ~ dbt_cdc._page('replica.md') ~ ' shows; or where all '
+        ~ "changes of a row are left out or none, give config(meta={'may_filter': true})"
+    ) if found and not (config.get('meta') or {}).get('may_filter') %}
 {% endmacro %}
 
 

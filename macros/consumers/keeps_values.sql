@@ -3,13 +3,11 @@
 {% macro _check_keeps_values(consumer, sql) %}
     {% set instance = dbt_cdc._partial_instance(consumer) %}
     {% set sql = dbt_cdc._without_same_names(sql) %}
-    {% if dbt_cdc._gives_operation(sql) %}
-        {% do dbt_cdc.raise_cdc_error(
-            22938, consumer.kind ~ ' ' ~ consumer.name ~ ' gives changes another operation, and before_image of '
-            ~ instance.name ~ ' is partial: a row that comes in would lack what its update '
-            ~ 'does not tell', 'take all of the table, and say the part of it in a view over this model'
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22938, consumer.kind ~ ' ' ~ consumer.name ~ ' gives changes another operation, and before_image of '
+        ~ instance.name ~ ' is partial: a row that comes in would lack what its update '
+        ~ 'does not tell', 'take all of the table, and say the part of it in a view over this model'
+    ) if dbt_cdc._gives_operation(sql) %}
     {% set columns = {} %}
     {% for column in instance.columns if column.name not in instance.index_columns
         and not (config.get('meta') or {}).get('may_compute') %}
@@ -18,14 +16,12 @@
         {% endfor %}
     {% endfor %}
     {% set found = dbt_cdc._computed_column(columns, sql) %}
-    {% if found %}
-        {% do dbt_cdc.raise_cdc_error(
-            22938, consumer.kind ~ ' ' ~ consumer.name ~ ' makes another column of ' ~ found
-            ~ ', and before_image of ' ~ instance.name ~ ' is partial: where an update does not tell it, that '
-            ~ 'would be NULL', 'keep the column under its name, and rename or compute in a view over this model; '
-            ~ "or where that is meant, give config(meta={'may_compute': true})"
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22938, consumer.kind ~ ' ' ~ consumer.name ~ ' makes another column of ' ~ found
+        ~ ', and before_image of ' ~ instance.name ~ ' is partial: where an update does not tell it, that '
+        ~ 'would be NULL', 'keep the column under its name, and rename or compute in a view over this model; '
+        ~ "or where that is meant, give config(meta={'may_compute': true})"
+    ) if found %}
 {% endmacro %}
 
 

@@ -3,12 +3,10 @@
 {#- A name without quotes may be none to YAML: it reads 2024 and 0123 as numbers, on and no as booleans, and the log
     has nothing of a table that is called so. -#}
 {% macro _check_is_text(setting, value) %}
-    {% if value is not none and value is not string %}
-        {% do dbt_cdc.raise_cdc_error(
-            22963, setting ~ ' is ' ~ value ~ ', which YAML does not take for a text',
-            "put the name in quotes, as the source spells it: '2024', 'on'"
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22963, setting ~ ' is ' ~ value ~ ', which YAML does not take for a text',
+        "put the name in quotes, as the source spells it: '2024', 'on'"
+    ) if value is not none and value is not string %}
 {% endmacro %}
 
 
@@ -36,29 +34,25 @@
 {% macro _as_boolean(name, value) %}
     {% set meanings = {'true': true, '1': true, 'false': false, '0': false} %}
     {% set text = value | string | lower | trim %}
-    {% if execute and text not in meanings %}
-        {% do dbt_cdc.raise_cdc_error(22963, name ~ " is '" ~ value ~ "'", 'give true or false') %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(22963, name ~ " is '" ~ value ~ "'", 'give true or false')
+        if execute and text not in meanings %}
     {% do return(meanings.get(text, false)) %}
 {% endmacro %}
 
 
 {#- `element` is what was given, as an element of the list that it ought to be. -#}
 {% macro _check_is_list(variable, given, element) %}
-    {% if given is string or given is mapping or given is not sequence %}
-        {% do dbt_cdc.raise_cdc_error(
-            22963, 'var ' ~ variable ~ " is '" ~ given ~ "'",
-            'give a list: vars: {' ~ variable ~ ': [' ~ element ~ ']}'
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22963, 'var ' ~ variable ~ " is '" ~ given ~ "'",
+        'give a list: vars: {' ~ variable ~ ': [' ~ element ~ ']}'
+    ) if given is string or given is mapping or given is not sequence %}
 {% endmacro %}
 
 
 {% macro _check_source_given(source_schema, source_name) %}
     {% for name, value in {'source_schema': source_schema, 'source_name': source_name}.items() %}
         {% do dbt_cdc._check_is_text(name, value) %}
-        {% if not (value or '') | trim %}
-            {% do dbt_cdc.raise_cdc_error(22963, name ~ ' is NULL or empty', 'name the source table') %}
-        {% endif %}
+        {% do dbt_cdc.raise_cdc_error(22963, name ~ ' is NULL or empty', 'name the source table')
+            if not (value or '') | trim %}
     {% endfor %}
 {% endmacro %}

@@ -7,12 +7,10 @@
         {% set found = modules.re.match(
             '(?s)(?:"((?:[^"]|"")+)"|\\[((?:[^\\]]|\\]\\])+)\\]|([^,"\\[\\s][^,"]*?))\\s*(?:,\\s*|$)', rest.text
         ) %}
-        {% if not found %}
-            {% do dbt_cdc.raise_cdc_error(
-                22965, "the column list cannot be read from '" ~ rest.text ~ "' on",
-                'separate names by commas, close each " and [; or give a YAML list'
-            ) %}
-        {% endif %}
+        {% do dbt_cdc.raise_cdc_error(
+            22965, "the column list cannot be read from '" ~ rest.text ~ "' on",
+            'separate names by commas, close each " and [; or give a YAML list'
+        ) if not found %}
         {% do names.append(
             (found[1] or '').replace('""', '"') or (found[2] or '').replace(']]', ']') or found[3]
         ) %}

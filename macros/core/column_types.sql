@@ -13,12 +13,10 @@
         'binary': 'binary', 'date': 'date',
         'timestamp': 'timestamp', 'timestamp_ltz': 'timestamp', 'timestamp_ntz': 'timestamp',
     } %}
-    {% if base not in families %}
-        {% do dbt_cdc.raise_cdc_error(
-            22942, "data type '" ~ data_type ~ "' cannot be captured",
-            'use one of ' ~ families | join(', ') ~ '; nested values as string keep their JSON text'
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22942, "data type '" ~ data_type ~ "' cannot be captured",
+        'use one of ' ~ families | join(', ') ~ '; nested values as string keep their JSON text'
+    ) if base not in families %}
     {% do return(families[base]) %}
 {% endmacro %}
 
@@ -85,12 +83,10 @@
 
 {#- `widened`: name -> type. -#}
 {% macro _alter_types(relation, widened) %}
-    {% if widened %}
-        {% do run_query(
-            'alter table ' ~ relation ~ " set tblproperties ('delta.enableTypeWidening' = 'true'"
-            ~ (", 'delta.feature.timestampNtz' = 'supported'" if 'timestamp_ntz' in widened.values()) ~ ')'
-        ) %}
-    {% endif %}
+    {% do run_query(
+        'alter table ' ~ relation ~ " set tblproperties ('delta.enableTypeWidening' = 'true'"
+        ~ (", 'delta.feature.timestampNtz' = 'supported'" if 'timestamp_ntz' in widened.values()) ~ ')'
+    ) if widened %}
     {% for name, data_type in widened.items() %}
         {% do run_query(
             'alter table ' ~ relation ~ ' alter column ' ~ dbt_cdc._column(name) ~ ' type ' ~ data_type

@@ -7,11 +7,9 @@
 {% macro _shift_lsn(lsn, step, name) %}
     {% do return(lsn) if not execute or lsn is none %}
     {% set number = dbt_cdc._normalize_lsn(lsn, name ~ ': lsn')[2:] | int(base=16) + step %}
-    {% if number < 0 or number >= 2 ** 80 %}
-        {% do dbt_cdc.raise_cdc_error(
-            313, name ~ ' of ' ~ lsn ~ ' leaves the range of LSNs',
-            'LSNs reach from 0x' ~ '0' * 20 ~ ' to 0x' ~ 'F' * 20
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        313, name ~ ' of ' ~ lsn ~ ' leaves the range of LSNs',
+        'LSNs reach from 0x' ~ '0' * 20 ~ ' to 0x' ~ 'F' * 20
+    ) if number < 0 or number >= 2 ** 80 %}
     {% do return('0x' ~ '%020X' | format(number)) %}
 {% endmacro %}

@@ -11,13 +11,11 @@
 
 {#- `--sample` leaves rows out of what has an `event_time`: the state would move past them. -#}
 {% macro _check_reads_all() %}
-    {% if dbt_cdc._is_sample() %}
-        {% do dbt_cdc.raise_cdc_error(
-            22938, 'a run with --sample (or DBT_SAMPLE) leaves out rows, which '
-            ~ (model.name if model is defined else 'capture') ~ ' would lack for good',
-            'run without it, or select only models that neither capture nor consume changes'
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22938, 'a run with --sample (or DBT_SAMPLE) leaves out rows, which '
+        ~ (model.name if model is defined else 'capture') ~ ' would lack for good',
+        'run without it, or select only models that neither capture nor consume changes'
+    ) if dbt_cdc._is_sample() %}
 {% endmacro %}
 
 
@@ -39,12 +37,10 @@
 
 {#- dbt shows a unit test neither the models beside its own nor what is published. -#}
 {% macro _check_is_no_unit_test() %}
-    {% if dbt_cdc._is_unit_test() %}
-        {% do dbt_cdc.raise_cdc_error(
-            22938, 'unit test ' ~ model.name ~ ' calls a macro whose value depends on what is declared or published, '
-            ~ 'which dbt does not show to it',
-            "say what it gives under overrides, e.g. {macros: {dbt_cdc.get_column_ordinal: 2}}, as "
-            ~ dbt_cdc._page('ci.md') ~ ' shows'
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22938, 'unit test ' ~ model.name ~ ' calls a macro whose value depends on what is declared or published, '
+        ~ 'which dbt does not show to it',
+        "say what it gives under overrides, e.g. {macros: {dbt_cdc.get_column_ordinal: 2}}, as "
+        ~ dbt_cdc._page('ci.md') ~ ' shows'
+    ) if dbt_cdc._is_unit_test() %}
 {% endmacro %}

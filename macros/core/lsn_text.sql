@@ -17,17 +17,13 @@
 
 {#- An LSN in any letter case -> 0x and 20 upper-case digits; anything else is an error. -#}
 {% macro _normalize_lsn(lsn, argument) %}
-    {% if lsn is none %}
-        {% do dbt_cdc.raise_cdc_error(
-            313, argument ~ ' is NULL', 'give an LSN: 0x and 20 hexadecimal digits'
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        313, argument ~ ' is NULL', 'give an LSN: 0x and 20 hexadecimal digits'
+    ) if lsn is none %}
     {% set text = dbt_cdc._lsn_text(lsn) %}
-    {% if not modules.re.match('^0[xX][0-9a-fA-F]{20}$', text) %}
-        {% do dbt_cdc.raise_cdc_error(
-            313, argument ~ " '" ~ text ~ "' is not an LSN", 'give 0x and 20 hexadecimal digits'
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        313, argument ~ " '" ~ text ~ "' is not an LSN", 'give 0x and 20 hexadecimal digits'
+    ) if not modules.re.match('^0[xX][0-9a-fA-F]{20}$', text) %}
     {% do return('0x' ~ text[2:] | upper) %}
 {% endmacro %}
 

@@ -39,10 +39,9 @@
 
 {% macro _stop_or_pass(name) %}
     {% set choice = var(name, 'stop') %}
-    {% if choice not in ['stop', 'pass'] %}
-        {% do dbt_cdc.raise_cdc_error(
-            22963, 'var ' ~ name ~ " is '" ~ choice ~ "'", "give 'stop' or 'pass'") %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22963, 'var ' ~ name ~ " is '" ~ choice ~ "'", "give 'stop' or 'pass'")
+        if choice not in ['stop', 'pass'] %}
     {% do return(choice) %}
 {% endmacro %}
 

@@ -152,13 +152,11 @@
     {% set match = modules.re.fullmatch(
         '(decimal)(?:\\((\\d+)(?:,(-?\\d+))?\\))?|(date)|time(?:stamp)?(?:\\(([0-9])\\))?|binary(?:\\((hex|base64)\\))?|text', text
     ) %}
-    {% if not match %}
-        {% do dbt_cdc.raise_cdc_error(
-            22963, "the source type of column '" ~ column_name ~ "' is '" ~ source_type ~ "'",
-            'it is one of decimal(p,s), decimal (each value tells its scale), date, timestamp(0) to timestamp(9), '
-            ~ 'time(0) to time(9), binary, binary(hex), binary(base64), text (a number in quotes)'
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22963, "the source type of column '" ~ column_name ~ "' is '" ~ source_type ~ "'",
+        'it is one of decimal(p,s), decimal (each value tells its scale), date, timestamp(0) to timestamp(9), '
+        ~ 'time(0) to time(9), binary, binary(hex), binary(base64), text (a number in quotes)'
+    ) if not match %}
     {% set decimal, precision, scale, date, digits, spelling = match.groups() %}
     {% if decimal %}
         {% do return({

@@ -12,12 +12,10 @@
         {% do dbt_cdc._check_time_zone(found.time_zone) %}
         {% set value = found.time %}
     {% endif %}
-    {% if not value %}
-        {% do dbt_cdc.raise_cdc_error(
-            313, argument ~ " '" ~ text ~ "' is not a time",
-            'give yyyy-mm-dd hh:mm:ss, with an offset (+02:00) where it is not UTC'
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        313, argument ~ " '" ~ text ~ "' is not a time",
+        'give yyyy-mm-dd hh:mm:ss, with an offset (+02:00) where it is not UTC'
+    ) if not value %}
     {% do return(value) %}
 {% endmacro %}
 

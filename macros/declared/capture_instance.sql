@@ -51,13 +51,11 @@
                 relation=dbt_cdc._model_relation(node), unique_id=node.unique_id,
                 is_edited=dbt_cdc._is_edited(node)
             ) %}
-            {% if instance.name | lower in instances %}
-                {% do dbt_cdc.raise_cdc_error(
-                    22926, "capture instance '" ~ instance.name ~ "' is declared twice, by models "
-                    ~ instances[instance.name | lower].model ~ ' and ' ~ instance.model,
-                    'give one of them another capture_instance'
-                ) %}
-            {% endif %}
+            {% do dbt_cdc.raise_cdc_error(
+                22926, "capture instance '" ~ instance.name ~ "' is declared twice, by models "
+                ~ instances[instance.name | lower].model ~ ' and ' ~ instance.model,
+                'give one of them another capture_instance'
+            ) if instance.name | lower in instances %}
             {% do instances.update({instance.name | lower: instance}) %}
             {% do models.update({dbt_cdc._object_name(instance.name): instance.model}) %}
         {% endfor %}
@@ -81,11 +79,9 @@
 {% macro _find_instance(capture_instance) %}
     {% set instances = dbt_cdc._capture_instances() %}
     {% set instance = instances.get((capture_instance or '') | string | lower) %}
-    {% if not instance %}
-        {% do dbt_cdc.raise_cdc_error(
-            22981, "capture instance '" ~ (capture_instance or 'NULL') ~ "' does not exist",
-            'this project has ' ~ (instances.keys() | sort | join(', ') or 'none')
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22981, "capture instance '" ~ (capture_instance or 'NULL') ~ "' does not exist",
+        'this project has ' ~ (instances.keys() | sort | join(', ') or 'none')
+    ) if not instance %}
     {% do return(instance) %}
 {% endmacro %}

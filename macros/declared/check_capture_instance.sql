@@ -4,15 +4,13 @@
     {% set names = instance.columns | map(attribute='name') | list %}
     {% do dbt_cdc._check_instance_name(who, instance.name) %}
     {% set name, table = dbt_cdc._object_name(instance.name) ~ '_ct', node.alias | default(node.name) %}
-    {% if table != name %}
-        {% do dbt_cdc.raise_cdc_error(
-            22932, who ~ " is captured by model '" ~ node.name ~ "'"
-            ~ (" with the alias '" ~ table ~ "'" if table != node.name),
-            "its change table, and so its model, is called '" ~ name ~ "'"
-            ~ ('; it has no versions: give a second instance a model of its own' if node.get('version')
-                else '; leave the alias out, also one that generate_alias_name makes' if node.name == name)
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22932, who ~ " is captured by model '" ~ node.name ~ "'"
+        ~ (" with the alias '" ~ table ~ "'" if table != node.name),
+        "its change table, and so its model, is called '" ~ name ~ "'"
+        ~ ('; it has no versions: give a second instance a model of its own' if node.get('version')
+            else '; leave the alias out, also one that generate_alias_name makes' if node.name == name)
+    ) if table != name %}
     {% do dbt_cdc._check_captured_columns(who, instance.columns) %}
     {% for column in instance.index_columns if column not in names %}
         {% do dbt_cdc.raise_cdc_error(
@@ -31,18 +29,14 @@
             22963, who ~ ' has meta.cdc.' ~ key ~ ": '" ~ instance[key] ~ "'", 'it is true or false'
         ) %}
     {% endfor %}
-    {% if instance.supports_net_changes and not instance.index_columns %}
-        {% do dbt_cdc.raise_cdc_error(
-            22939, who ~ ' supports_net_changes without a key',
-            'give index_columns (primary key or unique index), or supports_net_changes: false'
-        ) %}
-    {% endif %}
-    {% if instance.supports_net_changes and instance.index_columns | length > 14 %}
-        {% do dbt_cdc.raise_cdc_error(
-            22865, who ~ ' has a key of ' ~ instance.index_columns | length ~ ' columns',
-            'net changes take at most 14; choose another unique index, or give supports_net_changes: false'
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22939, who ~ ' supports_net_changes without a key',
+        'give index_columns (primary key or unique index), or supports_net_changes: false'
+    ) if instance.supports_net_changes and not instance.index_columns %}
+    {% do dbt_cdc.raise_cdc_error(
+        22865, who ~ ' has a key of ' ~ instance.index_columns | length ~ ' columns',
+        'net changes take at most 14; choose another unique index, or give supports_net_changes: false'
+    ) if instance.supports_net_changes and instance.index_columns | length > 14 %}
     {% for key, allowed in {
         'capture_from': ['now', 'log_start'], 'before_image': ['complete', 'partial'],
         'lob_before_image': ['always', 'when_changed']
@@ -68,28 +62,22 @@
 
 
 {% macro _check_instance_name(who, name) %}
-    {% if name | length > 100 %}
-        {% do dbt_cdc.raise_cdc_error(
-            22927, who ~ ' has a name of ' ~ name | length ~ ' characters',
-            'at most 100; set meta.cdc.capture_instance to a shorter one'
-        ) %}
-    {% endif %}
-    {% if not name | trim or modules.re.search('[\\x00-\\x1f\\x7f]', name) %}
-        {% do dbt_cdc.raise_cdc_error(
-            22932, who ~ ' is no valid identifier',
-            'it has a character to be seen, and none that controls; set meta.cdc.capture_instance'
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22927, who ~ ' has a name of ' ~ name | length ~ ' characters',
+        'at most 100; set meta.cdc.capture_instance to a shorter one'
+    ) if name | length > 100 %}
+    {% do dbt_cdc.raise_cdc_error(
+        22932, who ~ ' is no valid identifier',
+        'it has a character to be seen, and none that controls; set meta.cdc.capture_instance'
+    ) if not name | trim or modules.re.search('[\\x00-\\x1f\\x7f]', name) %}
 {% endmacro %}
 
 
 {% macro _check_source_schema(source_schema) %}
-    {% if source_schema | lower == 'cdc' %}
-        {% do dbt_cdc.raise_cdc_error(
-            22974, "the source table is in schema '" ~ source_schema ~ "'",
-            'the tables of CDC itself cannot be captured'
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22974, "the source table is in schema '" ~ source_schema ~ "'",
+        'the tables of CDC itself cannot be captured'
+    ) if source_schema | lower == 'cdc' %}
 {% endmacro %}
 
 
@@ -115,24 +103,20 @@
     {% set names = {} %}
     {% for instance in instances %}
         {% do names.setdefault(instance.table, []).append(instance.name) %}
-        {% if names[instance.table] | length > 2 %}
-            {% do dbt_cdc.raise_cdc_error(
-                22962, 'table ' ~ instance.table ~ ' has ' ~ names[instance.table] | length
-                ~ ' capture instances: ' ~ names[instance.table] | join(', '),
-                'at most two; disable the oldest (dbt run-operation disable_table) and delete its model'
-            ) %}
-        {% endif %}
+        {% do dbt_cdc.raise_cdc_error(
+            22962, 'table ' ~ instance.table ~ ' has ' ~ names[instance.table] | length
+            ~ ' capture instances: ' ~ names[instance.table] | join(', '),
+            'at most two; disable the oldest (dbt run-operation disable_table) and delete its model'
+        ) if names[instance.table] | length > 2 %}
     {% endfor %}
 {% endmacro %}
 
 
 {% macro _check_captured_columns(who, columns) %}
-    {% if not columns or columns | length > 1024 %}
-        {% do dbt_cdc.raise_cdc_error(
-            22925, who ~ ' lists ' ~ columns | length ~ ' columns',
-            'list 1 to 1024 captured columns with name and data_type'
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22925, who ~ ' lists ' ~ columns | length ~ ' columns',
+        'list 1 to 1024 captured columns with name and data_type'
+    ) if not columns or columns | length > 1024 %}
     {% set seen = [] %}
     {% for column in columns %}
         {% if not column.data_type %}
@@ -146,28 +130,22 @@
                 "put it in quotes, data_type: 'decimal(12,2)': in braces YAML ends a text without them at the comma"
             ) %}
         {% endif %}
-        {% if column.name | lower in dbt_cdc._metadata_columns() %}
-            {% do dbt_cdc.raise_cdc_error(
-                22975, who ~ " captures a column called '" ~ column.name ~ "'",
-                'this name is reserved for the change table itself; take the column out (captured_column_list of '
-                ~ 'enable_table leaves it out)'
-            ) %}
-        {% endif %}
-        {% if column.name | lower in seen %}
-            {% do dbt_cdc.raise_cdc_error(
-                22930, who ~ " lists column '" ~ column.name ~ "' twice",
-                'take one of them out (captured_column_list of enable_table leaves it out): Spark tells columns '
-                ~ 'apart without regard to letter case'
-            ) %}
-        {% endif %}
+        {% do dbt_cdc.raise_cdc_error(
+            22975, who ~ " captures a column called '" ~ column.name ~ "'",
+            'this name is reserved for the change table itself; take the column out (captured_column_list of '
+            ~ 'enable_table leaves it out)'
+        ) if column.name | lower in dbt_cdc._metadata_columns() %}
+        {% do dbt_cdc.raise_cdc_error(
+            22930, who ~ " lists column '" ~ column.name ~ "' twice",
+            'take one of them out (captured_column_list of enable_table leaves it out): Spark tells columns '
+            ~ 'apart without regard to letter case'
+        ) if column.name | lower in seen %}
         {% set meta = dbt_cdc._column_meta(column) %}
         {% set column_id = meta.get('column_id', 1) %}
-        {% if meta.get('is_computed', false) is not boolean or column_id is not integer or column_id < 1 %}
-            {% do dbt_cdc.raise_cdc_error(
-                22963, who ~ " has for column '" ~ column.name ~ "' meta " ~ tojson(meta),
-                'is_computed is true or false, column_id a whole number from 1'
-            ) %}
-        {% endif %}
+        {% do dbt_cdc.raise_cdc_error(
+            22963, who ~ " has for column '" ~ column.name ~ "' meta " ~ tojson(meta),
+            'is_computed is true or false, column_id a whole number from 1'
+        ) if meta.get('is_computed', false) is not boolean or column_id is not integer or column_id < 1 %}
         {% do seen.append(column.name | lower) %}
         {% do dbt_cdc._type_family(column.data_type) %}
     {% endfor %}

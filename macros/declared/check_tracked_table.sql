@@ -11,13 +11,11 @@
             'a tracked table is named by source_schema and source_name'
         ) %}
     {% endfor %}
-    {% if not dbt_cdc._checked_names(who ~ ': config.meta.change_tracking.primary_key', meta.get('primary_key')) %}
-        {% do dbt_cdc.raise_cdc_error(
-            4997, 'change tracking of table ' ~ meta.source_schema ~ '.' ~ meta.source_name
-            ~ ' needs a primary key',
-            'set config.meta.change_tracking.primary_key of ' ~ who ~ ' to the list of its columns'
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        4997, 'change tracking of table ' ~ meta.source_schema ~ '.' ~ meta.source_name
+        ~ ' needs a primary key',
+        'set config.meta.change_tracking.primary_key of ' ~ who ~ ' to the list of its columns'
+    ) if not dbt_cdc._checked_names(who ~ ': config.meta.change_tracking.primary_key', meta.get('primary_key')) %}
     {% set known = [
         'source_schema', 'source_name', 'primary_key', 'track_columns_updated', 'before_image',
     ] %}
@@ -33,12 +31,10 @@
 {% macro _check_tracked_table(node, tracked) %}
     {% set who = 'change tracking of table ' ~ tracked.table %}
     {% set names = tracked.all_columns | map(attribute='name') | list %}
-    {% if node.alias | default(node.name) != tracked.name %}
-        {% do dbt_cdc.raise_cdc_error(
-            22932, who ~ " stands in model '" ~ node.name ~ "'",
-            "its side table, and so its model, is called '" ~ tracked.name ~ "'"
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22932, who ~ " stands in model '" ~ node.name ~ "'",
+        "its side table, and so its model, is called '" ~ tracked.name ~ "'"
+    ) if node.alias | default(node.name) != tracked.name %}
     {% for name in tracked.index_columns if name not in names %}
         {% do dbt_cdc.raise_cdc_error(
             4997, who ~ " has a primary key column '" ~ name ~ "' without a type",

@@ -52,14 +52,12 @@
             if node.resource_type == 'model' and node.config.materialized == 'change_tracking_table' %}
             {% set tracked = dbt_cdc._tracked_table(node) %}
             {% do tracked.update(relation=dbt_cdc._model_relation(node), unique_id=node.unique_id) %}
-            {% if tracked.name in found %}
-                {% do dbt_cdc.raise_cdc_error(
-                    4996, 'change tracking of table ' ~ tracked.table ~ (' is enabled twice'
-                        if found[tracked.name].key == tracked.key
-                        else ' has the side table of table ' ~ found[tracked.name].table) ~ ', by models '
-                    ~ found[tracked.name].model ~ ' and ' ~ tracked.model, 'remove one of them'
-                ) %}
-            {% endif %}
+            {% do dbt_cdc.raise_cdc_error(
+                4996, 'change tracking of table ' ~ tracked.table ~ (' is enabled twice'
+                    if found[tracked.name].key == tracked.key
+                    else ' has the side table of table ' ~ found[tracked.name].table) ~ ', by models '
+                ~ found[tracked.name].model ~ ' and ' ~ tracked.model, 'remove one of them'
+            ) if tracked.name in found %}
             {% do found.update({tracked.name: tracked}) %}
             {% do models.update({tracked.name[16:]: tracked.model}) %}
         {% endfor %}

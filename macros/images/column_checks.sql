@@ -64,9 +64,8 @@ end
     {% do return([]) if dbt_cdc._is_computed(column) %}
     {% set misfits = dbt_cdc._decoded_misfits(column, read, value) if column.encodings
         else dbt_cdc._plain_misfits(column, read, value) %}
-    {% if dbt_cdc._type_family(column.data_type) == 'text' %}
-        {% do misfits.append('char_length(' ~ value ~ ') > ' ~ dbt_cdc._type_size(column.data_type)) %}
-    {% endif %}
+    {% do misfits.append('char_length(' ~ value ~ ') > ' ~ dbt_cdc._type_size(column.data_type))
+        if dbt_cdc._type_family(column.data_type) == 'text' %}
     {% do return(misfits) %}
 {% endmacro %}
 

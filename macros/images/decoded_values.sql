@@ -110,9 +110,8 @@ try_add(
 {#- The type of what a text stands for: the column's own where that loses nothing. -#}
 {% macro _decoded_type(column, encoding) %}
     {% set data_type = column.data_type | lower | trim %}
-    {% if encoding.name != 'decimal' %}
-        {% do return({'date': 'date', 'timestamp': 'timestamp', 'binary(hex)': 'binary'}.get(encoding.name, data_type)) %}
-    {% endif %}
+    {% do return({'date': 'date', 'timestamp': 'timestamp', 'binary(hex)': 'binary'}.get(encoding.name, data_type))
+        if encoding.name != 'decimal' %}
     {% set is_decimal = dbt_cdc._type_family(data_type) == 'decimal' %}
     {% if is_decimal and encoding.scale is not none and encoding.scale <= dbt_cdc._type_size(data_type, 1) %}
         {% do return(data_type) %}

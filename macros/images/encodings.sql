@@ -90,9 +90,8 @@
     {#- A schema calls hexadecimal binaries and decimals with a point strings, other binaries bytes; PostgreSQL calls
         decimals with a point numeric. -#}
     {% do return({'name': none}) if name == 'numeric' and encoding.name == 'decimal' %}
-    {% if of_log == 'string' and (is_binary or encoding.name == 'decimal') %}
-        {% do return({'name': 'binary(hex)' if is_binary else none}) %}
-    {% endif %}
+    {% do return({'name': 'binary(hex)' if is_binary else none})
+        if of_log == 'string' and (is_binary or encoding.name == 'decimal') %}
     {% do return({'name': none} if encoding.name == 'binary' else encoding) %}
 {% endmacro %}
 

@@ -44,9 +44,8 @@ abs(year({{ time }})) > 99999
         {% do misfits.append('length(' ~ read ~ ') % 4 <> 0' if family == 'binary' else 'not ' ~ read ~ ' rlike '
             ~ dbt_cdc._literal('^([-+.0-9eE]+|-?Infinity|NaN)\\z' if family == 'float'
                 else dbt_cdc._time_pattern(family))) %}
-        {% if family == 'float' %}
-            {% do misfits.append('isnan(' ~ value ~ ' - ' ~ value ~ ') and ' ~ read ~ " rlike '\\\\d$'") %}
-        {% endif %}
+        {% do misfits.append('isnan(' ~ value ~ ' - ' ~ value ~ ') and ' ~ read ~ " rlike '\\\\d$'")
+            if family == 'float' %}
     {% endif %}
     {% if family == 'decimal' %}
         {% do misfits.append(dbt_cdc._rounded_misfit(column, read)) %}

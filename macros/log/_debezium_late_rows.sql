@@ -5,15 +5,13 @@
     {% for row in rows %}
         {% do found.append(row.source_schema ~ '.' ~ row.source_name ~ ' (' ~ row.late_rows ~ ')') %}
     {% endfor %}
-    {% if found %}
-        {% do dbt_cdc.raise_cdc_error(
-            22859, 'rows of the snapshot landed when the log was past it, and it lacks them: ' ~ found | join(', '),
-            'land the whole snapshot before what follows it; to have them, write the log anew (dbt run --full-refresh '
-            ~ '--select ' ~ dbt_cdc._selected(batch.log) ~ '), which change tables take in as late commits '
-            ~ '(' ~ dbt_cdc._page('monitoring.md')
-            ~ '); to go on without them, give ' ~ dbt_cdc._give_up(rows | map(attribute='name') | unique | list)
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22859, 'rows of the snapshot landed when the log was past it, and it lacks them: ' ~ found | join(', '),
+        'land the whole snapshot before what follows it; to have them, write the log anew (dbt run --full-refresh '
+        ~ '--select ' ~ dbt_cdc._selected(batch.log) ~ '), which change tables take in as late commits '
+        ~ '(' ~ dbt_cdc._page('monitoring.md')
+        ~ '); to go on without them, give ' ~ dbt_cdc._give_up(rows | map(attribute='name') | unique | list)
+    ) if found %}
 {% endmacro %}
 
 

@@ -20,17 +20,15 @@
                 ~ 'or a setting of the connector has changed') if row.respelled %}
             {% do tables.append(row.source_schema ~ '.' ~ row.source_name ~ ' (' ~ counts | join(', ') ~ ')') %}
         {% endfor %}
-        {% if found %}
-            {% do dbt_cdc.raise_cdc_error(
-                22859,
-                'a later snapshot of the source, at ' ~ found[0].snapshot_lsn ~ ', has other rows than the tables by the '
-                ~ 'log: ' ~ tables | join(', '),
-                'changes were missed, and nothing of this batch is in the log; to take the differences in as one '
-                ~ 'transaction, give vars: {cdc_later_snapshots: take}; to begin these tables anew, as after a TRUNCATE, '
-                ~ 'vars: {cdc_later_snapshots: anew}; to go on without the snapshot, '
-                ~ dbt_cdc._give_up([found[0].name])
-            ) %}
-        {% endif %}
+        {% do dbt_cdc.raise_cdc_error(
+            22859,
+            'a later snapshot of the source, at ' ~ found[0].snapshot_lsn ~ ', has other rows than the tables by the '
+            ~ 'log: ' ~ tables | join(', '),
+            'changes were missed, and nothing of this batch is in the log; to take the differences in as one '
+            ~ 'transaction, give vars: {cdc_later_snapshots: take}; to begin these tables anew, as after a TRUNCATE, '
+            ~ 'vars: {cdc_later_snapshots: anew}; to go on without the snapshot, '
+            ~ dbt_cdc._give_up([found[0].name])
+        ) if found %}
     {% endif %}
 {% endmacro %}
 
@@ -38,17 +36,15 @@
 {#- Of a log that was cut nothing tells which tables and rows it had: nothing to compare with, and no difference. -#}
 {% macro _debezium_check_reaches_back(events, batch, before_images) %}
     {% set found = dbt_cdc._fetch(dbt_cdc._debezium_cut_tables(events, batch, before_images)) %}
-    {% if found %}
-        {% do dbt_cdc.raise_cdc_error(
-            22859,
-            'a later snapshot of the source, at ' ~ found[0].snapshot_lsn ~ ', cannot be compared with the log, which '
-            ~ 'was cut: it begins at ' ~ batch.cut_lsn ~ ', and no longer reaches back to the beginning of '
-            ~ found | map(attribute='name') | unique | join(', '),
-            'nothing of this batch is in the log; to begin all tables of the snapshot anew, as after a TRUNCATE, give '
-            ~ 'vars: {cdc_later_snapshots: anew}; to go on without the snapshot, '
-            ~ dbt_cdc._give_up([found[0].snapshot_name])
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22859,
+        'a later snapshot of the source, at ' ~ found[0].snapshot_lsn ~ ', cannot be compared with the log, which '
+        ~ 'was cut: it begins at ' ~ batch.cut_lsn ~ ', and no longer reaches back to the beginning of '
+        ~ found | map(attribute='name') | unique | join(', '),
+        'nothing of this batch is in the log; to begin all tables of the snapshot anew, as after a TRUNCATE, give '
+        ~ 'vars: {cdc_later_snapshots: anew}; to go on without the snapshot, '
+        ~ dbt_cdc._give_up([found[0].snapshot_name])
+    ) if found %}
 {% endmacro %}
 
 
@@ -56,29 +52,25 @@
     TRUNCATE; and of several images of a key the last one need not have all values. -#}
 {% macro _debezium_check_beside(events, batch, before_images) %}
     {% set found = dbt_cdc._fetch(dbt_cdc._debezium_unclear_tables(events, batch, before_images)) %}
-    {% if found %}
-        {% do dbt_cdc.raise_cdc_error(
-            22859,
-            'a later snapshot of the source, at ' ~ found[0].snapshot_lsn ~ ', cannot begin '
-            ~ found | map(attribute='name') | unique | join(', ') ~ ' anew: changes that committed right before it '
-            ~ 'were sent behind its rows, and without a key, of a TRUNCATE, or of images that leave out values, '
-            ~ 'nothing tells what the rows lack of them',
-            'nothing of this batch is in the log; '
-            ~ ('' if batch.cut_lsn else 'to take the differences in, give vars: {cdc_later_snapshots: take}; ')
-            ~ 'to go on without this snapshot, ' ~ dbt_cdc._give_up([found[0].snapshot_name])
-            ~ ', and let the connector take another one'
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22859,
+        'a later snapshot of the source, at ' ~ found[0].snapshot_lsn ~ ', cannot begin '
+        ~ found | map(attribute='name') | unique | join(', ') ~ ' anew: changes that committed right before it '
+        ~ 'were sent behind its rows, and without a key, of a TRUNCATE, or of images that leave out values, '
+        ~ 'nothing tells what the rows lack of them',
+        'nothing of this batch is in the log; '
+        ~ ('' if batch.cut_lsn else 'to take the differences in, give vars: {cdc_later_snapshots: take}; ')
+        ~ 'to go on without this snapshot, ' ~ dbt_cdc._give_up([found[0].snapshot_name])
+        ~ ', and let the connector take another one'
+    ) if found %}
 {% endmacro %}
 
 
 {% macro _debezium_later_snapshots_choice() %}
     {% set choice = var('cdc_later_snapshots', 'compare') %}
-    {% if choice not in ['compare', 'take', 'anew'] %}
-        {% do dbt_cdc.raise_cdc_error(
-            22963, "var cdc_later_snapshots is '" ~ choice ~ "'", "give 'compare', 'take' or 'anew'"
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22963, "var cdc_later_snapshots is '" ~ choice ~ "'", "give 'compare', 'take' or 'anew'"
+    ) if choice not in ['compare', 'take', 'anew'] %}
     {% do return(choice) %}
 {% endmacro %}
 

@@ -7,14 +7,12 @@
         if row.name not in dbt_cdc._given_up() %}
         {% do late.append(row) %}
     {% endfor %}
-    {% if late %}
-        {% do dbt_cdc.raise_cdc_error(
-            22859, late[0].name ~ ': ' ~ late[0].late_rows ~ ' rows of a snapshot landed behind what the log has, the '
-            ~ 'first at position ' ~ late[0].position ~ ': a later snapshot of the source, or a part of the first one '
-            ~ 'that landed late',
-            dbt_cdc._debezium_sqlserver_snapshot_advice()
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22859, late[0].name ~ ': ' ~ late[0].late_rows ~ ' rows of a snapshot landed behind what the log has, the '
+        ~ 'first at position ' ~ late[0].position ~ ': a later snapshot of the source, or a part of the first one '
+        ~ 'that landed late',
+        dbt_cdc._debezium_sqlserver_snapshot_advice()
+    ) if late %}
 {% endmacro %}
 
 

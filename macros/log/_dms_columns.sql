@@ -18,13 +18,11 @@
     {% endfor %}
     {% set missing = ['change_seq', 'operation'] | reject('in', found) | list
         + headers | reject('in', found) | list %}
-    {% if execute and missing %}
-        {% do dbt_cdc.raise_cdc_error(
-            22963, 'dms_log: ' ~ relation ~ ' has no column that is its ' ~ missing | unique | join(', its '),
-            'add AR_H_CHANGE_SEQ and Op in the task (' ~ dbt_cdc._page('sources/dms.md') ~ '), or name the columns: '
-            ~ "headers={'change_seq': ..., 'operation': ...}"
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22963, 'dms_log: ' ~ relation ~ ' has no column that is its ' ~ missing | unique | join(', its '),
+        'add AR_H_CHANGE_SEQ and Op in the task (' ~ dbt_cdc._page('sources/dms.md') ~ '), or name the columns: '
+        ~ "headers={'change_seq': ..., 'operation': ...}"
+    ) if execute and missing %}
     {% for column in described if column.name not in found.values()
         and not (column.name | lower).startswith('header__') and not (column.name | lower).startswith('ar_h_') %}
         {% do found.captured.append(column) %}

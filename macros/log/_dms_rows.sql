@@ -130,12 +130,10 @@ to_json({{ dbt_cdc._exported_struct(columns) }}{{ ", map('ignoreNullFields', 'fa
     {% set columns = [] %}
     {% for key in keys %}
         {% set found = captured | selectattr('name', 'equalto', key) | list %}
-        {% if not found %}
-            {% do dbt_cdc.raise_cdc_error(
-                22963, 'dms_log: ' ~ relation ~ ' has no column ' ~ key,
-                'keys names columns of the table: ' ~ captured | map(attribute='name') | join(', ')
-            ) %}
-        {% endif %}
+        {% do dbt_cdc.raise_cdc_error(
+            22963, 'dms_log: ' ~ relation ~ ' has no column ' ~ key,
+            'keys names columns of the table: ' ~ captured | map(attribute='name') | join(', ')
+        ) if not found %}
         {% do columns.append(found[0]) %}
     {% endfor %}
     {% do return(columns) %}

@@ -2,12 +2,10 @@
     capture instance, at the LSN of its commit. -#}
 
 {% macro _exported_check_ddl(change_tables, ddl_history) %}
-    {% if ddl_history and not change_tables %}
-        {% do dbt_cdc.raise_cdc_error(
-            22963, 'change_table_log: ' ~ ddl_history ~ ' names capture instances by object_id',
-            'give change_tables, the exported cdc.change_tables, too'
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22963, 'change_table_log: ' ~ ddl_history ~ ' names capture instances by object_id',
+        'give change_tables, the exported cdc.change_tables, too'
+    ) if ddl_history and not change_tables %}
     {% do dbt_cdc._exported_types(change_tables, ['object_id', 'capture_instance']) if ddl_history %}
     {% do dbt_cdc._exported_types(ddl_history, ['object_id', 'ddl_command', 'ddl_lsn', 'ddl_time']) if ddl_history %}
 {% endmacro %}

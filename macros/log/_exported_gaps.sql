@@ -39,13 +39,11 @@
         {% endfor %}
         {% for table, relation in tables.items() %}
             {% set name = dbt_cdc._exported_instance(relation) %}
-            {% if name | lower not in instances %}
-                {% do dbt_cdc.raise_cdc_error(
-                    22963, 'change_table_log: ' ~ change_tables ~ ' has no capture instance ' ~ name ~ ', of which '
-                    ~ relation ~ ' would be the change table',
-                    'name the relation <capture_instance>_CT, or leave the argument change_tables away'
-                ) %}
-            {% endif %}
+            {% do dbt_cdc.raise_cdc_error(
+                22963, 'change_table_log: ' ~ change_tables ~ ' has no capture instance ' ~ name ~ ', of which '
+                ~ relation ~ ' would be the change table',
+                'name the relation <capture_instance>_CT, or leave the argument change_tables away'
+            ) if name | lower not in instances %}
             {% do found.append({
                 'source_table': table, 'capture_instance': name, 'start_lsn': instances[name | lower]
             }) if (instances[name | lower] or '') > last_lsn %}

@@ -7,12 +7,10 @@
         {% do types.update({column.name | lower: column.dtype | lower}) %}
     {% endfor %}
     {% set missing = names | reject('in', types) | list %}
-    {% if execute and missing %}
-        {% do dbt_cdc.raise_cdc_error(
-            22963, 'change_table_log: ' ~ relation ~ ' lacks ' ~ missing | join(', '),
-            'export the table with all of its columns, under their own names'
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22963, 'change_table_log: ' ~ relation ~ ' lacks ' ~ missing | join(', '),
+        'export the table with all of its columns, under their own names'
+    ) if execute and missing %}
     {% do return(types) %}
 {% endmacro %}
 
@@ -22,9 +20,7 @@
     {% do return([]) if not execute %}
     {% set described = dbt_cdc._invocation_cache().setdefault('exported_columns', {}) %}
     {% set table = relation.replace(limit=none) %}
-    {% if table | string not in described %}
-        {% do described.update({table | string: dbt_cdc._table_columns(table)}) %}
-    {% endif %}
+    {% do described.update({table | string: dbt_cdc._table_columns(table)}) if table | string not in described %}
     {% do return(described[table | string]) %}
 {% endmacro %}
 

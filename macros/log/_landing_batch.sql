@@ -70,14 +70,12 @@
     {% for name, data_type in dbt_cdc._landing_columns().items() if name not in columns %}
         {% do missing.append(name ~ ' ' ~ data_type) %}
     {% endfor %}
-    {% if missing %}
-        {% do dbt_cdc.raise_cdc_error(
-            22901, log ~ ' lacks columns of landed events: ' ~ missing | join(', '),
-            'add them: ' ~ dbt_cdc._landing_statement(
-                'alter table ' ~ log ~ ' add columns (' ~ missing | join(', ') ~ ')')
-            ~ ', then run again: what has landed stays, and its files are known by their names'
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22901, log ~ ' lacks columns of landed events: ' ~ missing | join(', '),
+        'add them: ' ~ dbt_cdc._landing_statement(
+            'alter table ' ~ log ~ ' add columns (' ~ missing | join(', ') ~ ')')
+        ~ ', then run again: what has landed stays, and its files are known by their names'
+    ) if missing %}
 {% endmacro %}
 
 

@@ -20,15 +20,13 @@
     {% do batch.update(layout=dbt_cdc._landing_layout(batch, kinds)) if batch.files %}
     {% do batch.update(layout=dbt_cdc._landing_layout(batch, {batch.changed[0].kind: ''}))
         if batch.changed and not batch.files %}
-    {% if batch.files and batch.files[0].files > files_per_run and dbt_cdc._is_building() %}
-        {% do dbt_cdc._log_line(model.name ~ ': lands ' ~ files_per_run ~ ' of ' ~ batch.files[0].files
-            ~ ' files that are new; the next run goes on with the others') %}
-    {% endif %}
-    {% if batch.changed and batch.changed[0].files > files_per_run and dbt_cdc._is_building() %}
-        {% do dbt_cdc._log_line(model.name ~ ': compares ' ~ files_per_run ~ ' of ' ~ batch.changed[0].files
-            ~ ' files whose size or time is no longer that of what landed, the last ones first; to have all compared, '
-            ~ 'give files_per_run') %}
-    {% endif %}
+    {% do dbt_cdc._log_line(model.name ~ ': lands ' ~ files_per_run ~ ' of ' ~ batch.files[0].files
+        ~ ' files that are new; the next run goes on with the others')
+        if batch.files and batch.files[0].files > files_per_run and dbt_cdc._is_building() %}
+    {% do dbt_cdc._log_line(model.name ~ ': compares ' ~ files_per_run ~ ' of ' ~ batch.changed[0].files
+        ~ ' files whose size or time is no longer that of what landed, the last ones first; to have all compared, '
+        ~ 'give files_per_run')
+        if batch.changed and batch.changed[0].files > files_per_run and dbt_cdc._is_building() %}
     {% do dbt_cdc._landing_find_companions(batch, found[0]) if found %}
 {% endmacro %}
 
@@ -38,12 +36,11 @@
     {% for companion in ['keys', 'headers'] if folder['keeps_' ~ companion] %}
         {% for file in batch.files + batch.changed %}
             {% set path = batch.companions.get((file.file_name, companion)) %}
-            {% if not path %}
-                {% do dbt_cdc._landing_error(
-                    'file ' ~ file.file_name,
-                    'it has no file of ' ~ companion ~ ' beside it, and others of the folder have',
-                    'run again when the sink has written it; keep ' ~ companion ~ ' for all topics or for none') %}
-            {% endif %}
+            {% do dbt_cdc._landing_error(
+                'file ' ~ file.file_name,
+                'it has no file of ' ~ companion ~ ' beside it, and others of the folder have',
+                'run again when the sink has written it; keep ' ~ companion ~ ' for all topics or for none')
+                if not path %}
             {% do file.update({companion ~ '_path': path}) %}
         {% endfor %}
         {% do batch.companions_kept.append(companion) %}

@@ -70,11 +70,10 @@ order by problem is null, mark_topic, mark_partition, first_mark, last_mark
     {% for file in batch.files %}
         {% for companion in batch.companions_kept %}
             {% set lines = counted.get(file[companion ~ '_path'], 0) %}
-            {% if lines != files.get(file.file_path, 0) %}
-                {% do dbt_cdc._landing_error('file ' ~ file.file_name, 'it has ' ~ files.get(file.file_path, 0)
-                    ~ ' lines, and the file of its ' ~ companion ~ ' has ' ~ lines,
-                    'a line of one belongs to the same line of the other: let the sink write both again') %}
-            {% endif %}
+            {% do dbt_cdc._landing_error('file ' ~ file.file_name, 'it has ' ~ files.get(file.file_path, 0)
+                ~ ' lines, and the file of its ' ~ companion ~ ' has ' ~ lines,
+                'a line of one belongs to the same line of the other: let the sink write both again')
+                if lines != files.get(file.file_path, 0) %}
         {% endfor %}
     {% endfor %}
 {% endmacro %}

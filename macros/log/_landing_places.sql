@@ -63,9 +63,8 @@ group by mark_topic, mark_partition
     {% for group in groups if group.first_mark is not none %}
         {% set lane = (group.mark_topic, group.mark_partition) %}
         {% set last = lanes.get(lane, group.landed_mark) %}
-        {% if last is not none and group.first_mark <= last or group.places < group.events %}
-            {% do suspects.append(group.first_mark) %}
-        {% endif %}
+        {% do suspects.append(group.first_mark)
+            if last is not none and group.first_mark <= last or group.places < group.events %}
         {% if last is not none and group.first_mark > last + 1
             or group.last_mark - group.first_mark + 1 > group.places %}
             {% do apart.append(lane) %}
@@ -73,9 +72,8 @@ group by mark_topic, mark_partition
         {% do lanes.update({lane: [last if last is not none else group.last_mark, group.last_mark] | max}) %}
     {% endfor %}
     {% do dbt_cdc._landing_check_copies(batch, suspects | min) if suspects %}
-    {% if apart and batch.layout != 'events' and batch.holes != 'pass' %}
-        {% do dbt_cdc._landing_tell_holes(batch, dbt_cdc._fetch(dbt_cdc._landing_holes(batch))) %}
-    {% endif %}
+    {% do dbt_cdc._landing_tell_holes(batch, dbt_cdc._fetch(dbt_cdc._landing_holes(batch)))
+        if apart and batch.layout != 'events' and batch.holes != 'pass' %}
 {% endmacro %}
 
 
@@ -144,10 +142,9 @@ limit 5
                 ~ ('; ' ~ dbt_cdc._landing_advice_anew(batch, found.late_topic) if found.late_mark == 0)) %}
     {% endif %}
     {% do batch.update(copies=found.copies + found.late, late_events=found.late) %}
-    {% if found.copies and dbt_cdc._is_building() %}
-        {% do dbt_cdc._log_line(model.name ~ ': leaves out ' ~ found.copies ~ (
-            ' event that landed before' if found.copies == 1 else ' events that landed before')) %}
-    {% endif %}
+    {% do dbt_cdc._log_line(model.name ~ ': leaves out ' ~ found.copies ~ (
+        ' event that landed before' if found.copies == 1 else ' events that landed before'))
+        if found.copies and dbt_cdc._is_building() %}
 {% endmacro %}
 
 

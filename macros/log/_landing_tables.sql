@@ -19,14 +19,12 @@
         {% do missing.append(column) if not data_type and (name in known[:5] or name in given) %}
         {% do sql.update({name: dbt_cdc._landing_value(name, dbt_cdc._column(column), data_type, place)}) %}
     {% endfor %}
-    {% if missing %}
-        {% do dbt_cdc.raise_cdc_error(
-            22963, place ~ ' has no column ' ~ missing | join(', ') ~ '; it has ' ~ types | join(', '),
-            "events have a topic, a partition, an offset, a key and a value: say what they are called there, as in "
-            ~ "landed_table(..., columns={'offset': 'kafka_offset'})" ~ (
-                '; debezium_log reads a table with a position by itself' if 'position' in types)
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22963, place ~ ' has no column ' ~ missing | join(', ') ~ '; it has ' ~ types | join(', '),
+        "events have a topic, a partition, an offset, a key and a value: say what they are called there, as in "
+        ~ "landed_table(..., columns={'offset': 'kafka_offset'})" ~ (
+            '; debezium_log reads a table with a position by itself' if 'position' in types)
+    ) if missing %}
     {% do return(sql) %}
 {% endmacro %}
 

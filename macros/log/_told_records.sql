@@ -2,11 +2,10 @@
 
 {#- The last commit of the log. -#}
 {% macro _told_log_end(log, adapter_name) %}
-    {% if 'transaction' not in adapter.get_columns_in_relation(log) | map(attribute='name') %}
-        {% do dbt_cdc.raise_cdc_error(
-            22901, adapter_name ~ ': ' ~ log ~ ' lacks the column transaction', 'write it anew with dbt run '
-            ~ '--full-refresh --select ' ~ dbt_cdc._selected(log)) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22901, adapter_name ~ ': ' ~ log ~ ' lacks the column transaction', 'write it anew with dbt run '
+        ~ '--full-refresh --select ' ~ dbt_cdc._selected(log))
+        if 'transaction' not in adapter.get_columns_in_relation(log) | map(attribute='name') %}
     {% do return(dbt_cdc._fetch(
         'select max(lsn) as lsn from ' ~ log ~ " where operation = 'COMMIT'")[0].lsn or dbt_cdc._zero_lsn()) %}
 {% endmacro %}

@@ -14,9 +14,8 @@
     } %}
     {% if is_incremental or (execute and dbt_cdc._is_building() and config.get('materialized') != 'view') %}
         {% set log_end = dbt_cdc._fetch(dbt_cdc._wal2json_log_end(log))[0] if is_incremental else {} %}
-        {% if log_end.last_lsn %}
-            {% do batch.update(position=log_end.position, last_commit=log_end.last_lsn[2:16] | int(base=16)) %}
-        {% endif %}
+        {% do batch.update(position=log_end.position, last_commit=log_end.last_lsn[2:16] | int(base=16))
+            if log_end.last_lsn %}
         {% do batch.update(dbt_cdc._fetch(dbt_cdc._wal2json_news(events, batch))[0], is_bounded=true) %}
         {% set last_position = batch.last_position if batch.last_position is not none else batch.position %}
         {% do batch.update(

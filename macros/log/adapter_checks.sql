@@ -2,12 +2,10 @@
 
 {#- An argument that is a dictionary by table. -#}
 {% macro _check_names_tables(adapter_name, argument, tables) %}
-    {% if tables is not none and tables is not mapping %}
-        {% do dbt_cdc.raise_cdc_error(
-            22963, adapter_name ~ ': ' ~ argument ~ " is '" ~ tables ~ "'",
-            "give a dictionary by table names, 'schema.table'"
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22963, adapter_name ~ ': ' ~ argument ~ " is '" ~ tables ~ "'",
+        "give a dictionary by table names, 'schema.table'"
+    ) if tables is not none and tables is not mapping %}
     {% for table in tables or {} if '.' not in table | string %}
         {% do dbt_cdc.raise_cdc_error(
             22963, adapter_name ~ ': ' ~ argument ~ " names '" ~ table ~ "'",
@@ -19,9 +17,8 @@
 
 {#- An argument that gives each source table the relation that it landed in. -#}
 {% macro _check_gives_relations(adapter_name, argument, tables, advice) %}
-    {% if tables is not mapping or not tables %}
-        {% do dbt_cdc.raise_cdc_error(22963, adapter_name ~ ': ' ~ argument ~ " is '" ~ tables ~ "'", advice) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(22963, adapter_name ~ ': ' ~ argument ~ " is '" ~ tables ~ "'", advice)
+        if tables is not mapping or not tables %}
     {% for table in tables if (table | string).split('.') | length != 2 %}
         {% do dbt_cdc.raise_cdc_error(
             22963, adapter_name ~ ': ' ~ argument ~ " names '" ~ table ~ "'", "source tables are named 'schema.table'"
@@ -43,12 +40,10 @@
 
 {% macro _check_adapter_types(adapter_name, types, example) %}
     {% for table, columns in (types or {}).items() %}
-        {% if columns is not mapping %}
-            {% do dbt_cdc.raise_cdc_error(
-                22963, adapter_name ~ ": types['" ~ table ~ "'] is '" ~ columns ~ "'",
-                'give column names and their encodings, e.g. ' ~ example
-            ) %}
-        {% endif %}
+        {% do dbt_cdc.raise_cdc_error(
+            22963, adapter_name ~ ": types['" ~ table ~ "'] is '" ~ columns ~ "'",
+            'give column names and their encodings, e.g. ' ~ example
+        ) if columns is not mapping %}
         {% for column, source_type in columns.items() %}
             {% do dbt_cdc._encoding(source_type, table ~ '.' ~ column) %}
         {% endfor %}
@@ -89,13 +84,11 @@
 {#- Where all that there is lies below what the log has read, as after a landing was written anew from 1 on, the log
     would never read it. -#}
 {% macro _check_positions_go_on(events, log, end_position, read_position) %}
-    {% if end_position is not none and read_position is not none and end_position < read_position %}
-        {% do dbt_cdc.raise_cdc_error(
-            22859, 'positions of ' ~ events ~ ' began anew: the last one is ' ~ end_position ~ ', and the log has read '
-            ~ 'up to ' ~ read_position,
-            dbt_cdc._positions_advice(log)
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22859, 'positions of ' ~ events ~ ' began anew: the last one is ' ~ end_position ~ ', and the log has read '
+        ~ 'up to ' ~ read_position,
+        dbt_cdc._positions_advice(log)
+    ) if end_position is not none and read_position is not none and end_position < read_position %}
 {% endmacro %}
 
 

@@ -57,11 +57,9 @@ select * from {{ 'records_and_snapshots' if batch.has_later_rows else 'records' 
 
 {#- Refuses what the adapter does not know, naming what it knows. -#}
 {% macro _debezium_check_arguments(connector, types, before_images, placeholder) %}
-    {% if connector not in ['postgresql', 'mysql', 'mariadb', 'sqlserver'] %}
-        {% do dbt_cdc.raise_cdc_error(
-            22988, "debezium_log: connector '" ~ connector ~ "' is not supported", dbt_cdc._connector_advice()
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22988, "debezium_log: connector '" ~ connector ~ "' is not supported", dbt_cdc._connector_advice()
+    ) if connector not in ['postgresql', 'mysql', 'mariadb', 'sqlserver'] %}
     {% do dbt_cdc._debezium_later_snapshots_choice() %}
     {% do dbt_cdc._check_names_tables('debezium_log', 'types', types) %}
     {% do dbt_cdc._check_names_tables('debezium_log', 'before_images', before_images) %}
@@ -98,14 +96,12 @@ select * from {{ 'records_and_snapshots' if batch.has_later_rows else 'records' 
 {#- Refuses to append to a log that lacks what copies are told by. -#}
 {% macro _debezium_check_log(log) %}
     {% set columns = adapter.get_columns_in_relation(log) | map(attribute='name') | list %}
-    {% if 'encodings' not in columns %}
-        {% do dbt_cdc.raise_cdc_error(
-            22901,
-            'debezium_log: ' ~ log ~ ' has no column encodings, so an older version has written it',
-            'once all of it is captured, write it anew out of the events: dbt run --full-refresh --select '
-            ~ dbt_cdc._selected(log)
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22901,
+        'debezium_log: ' ~ log ~ ' has no column encodings, so an older version has written it',
+        'once all of it is captured, write it anew out of the events: dbt run --full-refresh --select '
+        ~ dbt_cdc._selected(log)
+    ) if 'encodings' not in columns %}
     {#- beside those of a canonical log, for its next run: the place of a change, on COMMITs the database, how many
         events the transaction has, and the batch's balance -#}
     {% set missing = [] %}
@@ -115,14 +111,12 @@ select * from {{ 'records_and_snapshots' if batch.has_later_rows else 'records' 
     }.items() if name.strip('`') not in columns %}
         {% do missing.append(name ~ ' ' ~ data_type) %}
     {% endfor %}
-    {% if missing %}
-        {% do dbt_cdc.raise_cdc_error(
-            22901,
-            'debezium_log: ' ~ log ~ ' lacks columns, so an older version has written it',
-            'add them: alter table ' ~ log ~ ' add columns (' ~ missing | join(', ') ~ '); or once all of it is '
-            ~ 'captured, write it anew out of the events: dbt run --full-refresh --select ' ~ dbt_cdc._selected(log)
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22901,
+        'debezium_log: ' ~ log ~ ' lacks columns, so an older version has written it',
+        'add them: alter table ' ~ log ~ ' add columns (' ~ missing | join(', ') ~ '); or once all of it is '
+        ~ 'captured, write it anew out of the events: dbt run --full-refresh --select ' ~ dbt_cdc._selected(log)
+    ) if missing %}
 {% endmacro %}
 
 

@@ -48,20 +48,16 @@ select * from records
             "give tables of events a list of columns: {'dbo.orders': ['order_id']}"
         ) %}
     {% endfor %}
-    {% if settle_minutes is not number or settle_minutes is boolean or settle_minutes < 0 %}
-        {% do dbt_cdc.raise_cdc_error(
-            22963, "dms_log: settle_minutes is '" ~ settle_minutes ~ "'",
-            'give the minutes after which the rows of all tables have landed, 0 or more'
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22963, "dms_log: settle_minutes is '" ~ settle_minutes ~ "'",
+        'give the minutes after which the rows of all tables have landed, 0 or more'
+    ) if settle_minutes is not number or settle_minutes is boolean or settle_minutes < 0 %}
     {% set named = ['change_seq'] if is_stream else ['change_seq', 'operation', 'transaction_id'] %}
-    {% if headers is not none and (headers is not mapping or headers | reject('in', named) | list) %}
-        {% do dbt_cdc.raise_cdc_error(
-            22963, "dms_log: headers is '" ~ headers ~ "'",
-            "give the names of columns: {'change_seq': 'seq'" ~ ('}' if is_stream
-            else ", 'operation': 'op', 'transaction_id': 'tx'}")
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22963, "dms_log: headers is '" ~ headers ~ "'",
+        "give the names of columns: {'change_seq': 'seq'" ~ ('}' if is_stream
+        else ", 'operation': 'op', 'transaction_id': 'tx'}")
+    ) if headers is not none and (headers is not mapping or headers | reject('in', named) | list) %}
 {% endmacro %}
 
 

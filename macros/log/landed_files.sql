@@ -98,21 +98,15 @@ from {{ dbt_cdc._landing_without_copies(batch) | indent(4) if batch.copies else 
 
 
 {% macro _landing_check_files_arguments(folder, layout, files_per_run) %}
-    {% if folder is not string or not folder | trim %}
-        {% do dbt_cdc.raise_cdc_error(
-            22963, "landed_files: folder is '" ~ folder ~ "'",
-            "name the folder as Spark finds it, e.g. 's3a://bucket/topics' or '/landing/shop'"
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22963, "landed_files: folder is '" ~ folder ~ "'",
+        "name the folder as Spark finds it, e.g. 's3a://bucket/topics' or '/landing/shop'"
+    ) if folder is not string or not folder | trim %}
     {% set layouts = ['auto', 'kafka_connect', 'kafka_records', 'events', 'parquet'] %}
-    {% if layout not in layouts %}
-        {% do dbt_cdc.raise_cdc_error(
-            22963, "landed_files: layout is '" ~ layout ~ "'", 'give one of ' ~ layouts | join(', ')
-        ) %}
-    {% endif %}
-    {% if files_per_run is not integer or files_per_run < 1 %}
-        {% do dbt_cdc.raise_cdc_error(
-            22963, "landed_files: files_per_run is '" ~ files_per_run ~ "'", 'give a number of files, 1 or more'
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22963, "landed_files: layout is '" ~ layout ~ "'", 'give one of ' ~ layouts | join(', ')
+    ) if layout not in layouts %}
+    {% do dbt_cdc.raise_cdc_error(
+        22963, "landed_files: files_per_run is '" ~ files_per_run ~ "'", 'give a number of files, 1 or more'
+    ) if files_per_run is not integer or files_per_run < 1 %}
 {% endmacro %}

@@ -114,13 +114,11 @@ where (mark is null or not previous_offset <=> offset)
         | selectattr('unlike_landed') | list if found | selectattr('untimed') | list else [] %}
     {% if below or untimed %}
         {% do dbt_cdc._landing_check_copies(batch, (below + untimed) | map(attribute='first_below') | min) %}
-        {% if below and batch.late == 'take' and batch.copies %}
-            {% do batch.update(
-                late_rows=true, lanes=dbt_cdc._landing_all_lanes(groups, below),
-                row_count=batch.row_count + below | sum(attribute='late'),
-                print=batch.print + below | sum(attribute='late_print')
-            ) %}
-        {% endif %}
+        {% do batch.update(
+            late_rows=true, lanes=dbt_cdc._landing_all_lanes(groups, below),
+            row_count=batch.row_count + below | sum(attribute='late'),
+            print=batch.print + below | sum(attribute='late_print')
+        ) if below and batch.late == 'take' and batch.copies %}
     {% endif %}
     {% do dbt_cdc._landing_check_groups(batch, groups) %}
 {% endmacro %}

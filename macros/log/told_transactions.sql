@@ -4,9 +4,8 @@
 
 {#- Whether each COMMIT in a part of the log has it: an older version of the adapter has written none. -#}
 {% macro _tells_transactions(log, previous_lsn, to_lsn) %}
-    {% if not execute or log is string or previous_lsn == to_lsn or not dbt_cdc._log_has(log, 'transaction') %}
-        {% do return(false) %}
-    {% endif %}
+    {% do return(false)
+        if not execute or log is string or previous_lsn == to_lsn or not dbt_cdc._log_has(log, 'transaction') %}
     {% set asked = dbt_cdc._invocation_cache().setdefault('told_transactions', {}) %}
     {% set part = previous_lsn ~ to_lsn %}
     {% if part not in asked %}

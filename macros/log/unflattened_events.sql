@@ -129,16 +129,13 @@ from fields
 
 
 {% macro _unflattened_check_arguments(prefix, tombstones) %}
-    {% if prefix is not string or not modules.re.fullmatch('[A-Za-z0-9_]+', prefix) %}
-        {% do dbt_cdc.raise_cdc_error(
-            22963, "unflattened_events: prefix is '" ~ prefix ~ "'",
-            "give the connector's add.fields.prefix, of letters, digits and _; '__' by default"
-        ) %}
-    {% endif %}
-    {% if tombstones not in ['refuse', 'pass'] %}
-        {% do dbt_cdc.raise_cdc_error(
-            22963, "unflattened_events: tombstones is '" ~ tombstones ~ "'", "give 'refuse' or 'pass'") %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22963, "unflattened_events: prefix is '" ~ prefix ~ "'",
+        "give the connector's add.fields.prefix, of letters, digits and _; '__' by default"
+    ) if prefix is not string or not modules.re.fullmatch('[A-Za-z0-9_]+', prefix) %}
+    {% do dbt_cdc.raise_cdc_error(
+        22963, "unflattened_events: tombstones is '" ~ tombstones ~ "'", "give 'refuse' or 'pass'")
+        if tombstones not in ['refuse', 'pass'] %}
 {% endmacro %}
 
 

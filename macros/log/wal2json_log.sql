@@ -25,13 +25,11 @@ select * from records
 
 {#- Refuses what the adapter does not know, naming what it knows. -#}
 {% macro _wal2json_check_arguments(version, types) %}
-    {% if version | string != '2' %}
-        {% do dbt_cdc.raise_cdc_error(
-            22988, "wal2json_log: version '" ~ version ~ "' is not supported",
-            'wal2json_log reads format version 2, a line for each change: set format-version=2 where wal2json is '
-            ~ 'started (pg_recvlogical -o format-version=2)'
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22988, "wal2json_log: version '" ~ version ~ "' is not supported",
+        'wal2json_log reads format version 2, a line for each change: set format-version=2 where wal2json is '
+        ~ 'started (pg_recvlogical -o format-version=2)'
+    ) if version | string != '2' %}
     {% do dbt_cdc._check_names_tables('wal2json_log', 'types', types) %}
     {% do dbt_cdc._check_adapter_types('wal2json_log', types, "{'avatar': 'binary(hex)'}") %}
 {% endmacro %}
@@ -42,13 +40,11 @@ select * from records
     {% set columns = adapter.get_columns_in_relation(log) | map(attribute='name') | list %}
     {% set missing = ['encodings', 'source_lsn', 'events', 'balance', 'resume_position']
         | reject('in', columns) | list %}
-    {% if missing %}
-        {% do dbt_cdc.raise_cdc_error(
-            22901, 'wal2json_log: ' ~ log ~ ' lacks columns (' ~ missing | join(', ') ~ '), so something else has '
-            ~ 'written it',
-            'write it anew out of the lines: dbt run --full-refresh --select ' ~ dbt_cdc._selected(log)
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22901, 'wal2json_log: ' ~ log ~ ' lacks columns (' ~ missing | join(', ') ~ '), so something else has '
+        ~ 'written it',
+        'write it anew out of the lines: dbt run --full-refresh --select ' ~ dbt_cdc._selected(log)
+    ) if missing %}
 {% endmacro %}
 
 

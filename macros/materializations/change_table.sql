@@ -63,13 +63,11 @@
     {% set wanted = dbt_cdc._change_table_columns(instance) %}
     {% set described = run_query('describe query ' ~ rows).columns %}
     {% set found = described[0].values() | list %}
-    {% if found | map('lower') | sort != wanted.keys() | map('lower') | sort %}
-        {% do dbt_cdc.raise_cdc_error(
-            22942, 'the SQL of model ' ~ model.name ~ ' gives the columns ' ~ found | join(', ')
-            ~ ' where its YAML declares ' ~ wanted.keys() | join(', '),
-            'put a filter or a mask around change_table() that gives the same columns'
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22942, 'the SQL of model ' ~ model.name ~ ' gives the columns ' ~ found | join(', ')
+        ~ ' where its YAML declares ' ~ wanted.keys() | join(', '),
+        'put a filter or a mask around change_table() that gives the same columns'
+    ) if found | map('lower') | sort != wanted.keys() | map('lower') | sort %}
     {% set types = dict(zip(found | map('lower'), described[1].values() | map('lower'))) %}
     {% for name, data_type in wanted.items()
         if not dbt_cdc._keeps_values(data_type | lower | trim, types[name | lower]) %}

@@ -12,12 +12,11 @@
     table, as where the instance that was to go on has been taken out since. -#}
 {% macro _missing_captures(window) %}
     {% set captured = dbt_cdc._invocation_cache().get('captured', {}).keys() | list %}
-    {% if dbt_cdc._participants().keys() | reject('in', captured) | list %}
-        {% do captured.extend(dbt_cdc._fetch(
-            'select distinct capture_instance from ' ~ dbt_cdc._state_relation('scan_progress')
-            ~ " where window_to_lsn = '" ~ window.to_lsn ~ "'"
-        ) | map(attribute='capture_instance')) %}
-    {% endif %}
+    {% do captured.extend(dbt_cdc._fetch(
+        'select distinct capture_instance from ' ~ dbt_cdc._state_relation('scan_progress')
+        ~ " where window_to_lsn = '" ~ window.to_lsn ~ "'"
+    ) | map(attribute='capture_instance'))
+        if dbt_cdc._participants().keys() | reject('in', captured) | list %}
     {% set missing = dbt_cdc._participants().keys() | reject('in', captured) | list %}
     {% for name, plan in dbt_cdc._invocation_cache().get('plans', {}).items() if plan.problem %}
         {% do missing.append(name) %}
@@ -32,9 +31,8 @@
     {% if execute and not dbt_cdc._is_sample() and dbt_cdc._is_building() %}
         {% set cache = dbt_cdc._invocation_cache() %}
         {% do dbt_cdc._move_bookmarks(results) %}
-        {% if cache.get('captured') and not cache.get('is_published') %}
-            {% do dbt_cdc._leave_open(cache.window, cache.captured.keys()) %}
-        {% endif %}
+        {% do dbt_cdc._leave_open(cache.window, cache.captured.keys())
+            if cache.get('captured') and not cache.get('is_published') %}
         {% do dbt_cdc._report_waiting(results) %}
         {% do dbt_cdc._record_session(results) %}
         {% do dbt_cdc._report_new_columns(cache.window) if cache.get('is_published') %}

@@ -33,12 +33,10 @@
 
 
 {% macro _check_log_is_there() %}
-    {% if not dbt_cdc._window_to_scan().log %}
-        {% do dbt_cdc.raise_cdc_error(
-            22901, 'the log ' ~ dbt_cdc._log_relation() ~ ' is not there',
-            'build its model or land its first rows; or name another one (cdc_log_model, cdc_log_source)'
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22901, 'the log ' ~ dbt_cdc._log_relation() ~ ' is not there',
+        'build its model or land its first rows; or name another one (cdc_log_model, cdc_log_source)'
+    ) if not dbt_cdc._window_to_scan().log %}
 {% endmacro %}
 
 
@@ -49,13 +47,11 @@
     {% set place = modules.re.search('Location: (s3[an]?)://', present.information or '') %}
     {% if place and target.type != 'databricks' %}
         {% set name = 'spark.delta.logStore.' ~ place[1] ~ '.impl' %}
-        {% if dbt_cdc._fetch('set ' ~ name)[0]['value'] == '<undefined>' %}
-            {% do dbt_cdc._log_line(
-                'the tables are on ' ~ place[1] ~ '://, where of two Sparks that write at once one may lose its '
-                ~ 'commit: do one run at a time, or name a log store that lets several write, ' ~ name
-                ~ ' (' ~ dbt_cdc._page('install.md') ~ '#two-runs-at-once)'
-            ) %}
-        {% endif %}
+        {% do dbt_cdc._log_line(
+            'the tables are on ' ~ place[1] ~ '://, where of two Sparks that write at once one may lose its '
+            ~ 'commit: do one run at a time, or name a log store that lets several write, ' ~ name
+            ~ ' (' ~ dbt_cdc._page('install.md') ~ '#two-runs-at-once)'
+        ) if dbt_cdc._fetch('set ' ~ name)[0]['value'] == '<undefined>' %}
     {% endif %}
 {% endmacro %}
 

@@ -10,11 +10,9 @@
             maxtrans=maxtrans, maxscans=maxscans, continuous=continuous,
             pollinginterval=pollinginterval, retention=retention, threshold=threshold) %}
         {% set jobs = dbt_cdc._checked_jobs(job_type, given) %}
-        {% if job_type in jobs %}
-            {% do dbt_cdc.raise_cdc_error(
-                14261, "the job '" ~ job_type ~ "' already exists", 'change it with change_job'
-            ) %}
-        {% endif %}
+        {% do dbt_cdc.raise_cdc_error(
+            14261, "the job '" ~ job_type ~ "' already exists", 'change it with change_job'
+        ) if job_type in jobs %}
         {% set job = dbt_cdc._changed_job(dbt_cdc._default_jobs()[job_type], given) %}
         {% do jobs.update({job_type: job}) %}
         {% do dbt_cdc._change_jobs(

@@ -5,10 +5,9 @@
         {% do dbt_cdc._find_job(job_type, dbt_cdc._checked_jobs(job_type, {})) %}
         {% set agent = dbt_cdc._agent_heard_of() %}
         {% do dbt_cdc._request_of_job(job_type, request) if agent and not dry_run %}
-        {% if not agent or agent.is_silent %}
-            {% do dbt_cdc.raise_cdc_error(22022, dbt_cdc._no_agent(job_type, request, agent),
-                dbt_cdc._without_agent(job_type, request, agent, dry_run)) %}
-        {% endif %}
+        {% do dbt_cdc.raise_cdc_error(22022, dbt_cdc._no_agent(job_type, request, agent),
+            dbt_cdc._without_agent(job_type, request, agent, dry_run))
+            if not agent or agent.is_silent %}
         {% do log(
             "Job '" ~ dbt_cdc._job_name(job_type) ~ "' " ~ ('would be ' if dry_run)
             ~ {'start': 'started', 'stop': 'stopped'}[request] ~ (' successfully' if not dry_run)

@@ -29,9 +29,8 @@
             {% do dbt_cdc._note_steps(
                 cleanup, dbt_cdc._now(), ['UpdateHardenedCleanup', 'End'],
                 cleanup.tables | rejectattr('removed_rows')) %}
-            {% if not dbt_cdc._registered_instances() %}
-                {% do dbt_cdc._remove_dead_rows([], is_job=true, threshold=threshold) %}
-            {% endif %}
+            {% do dbt_cdc._remove_dead_rows([], is_job=true, threshold=threshold)
+                if not dbt_cdc._registered_instances() %}
             {% do dbt_cdc._tend_files(
                 cleanup.tables + [{'relation': dbt_cdc._state_relation('syscommittab')}], compact, none) %}
             {% do dbt_cdc._print_cleaned(cleanup) %}

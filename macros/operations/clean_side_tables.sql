@@ -3,17 +3,14 @@
 {% macro _clean_side_tables(tables, version, is_job=true, threshold=none) %}
     {% set clean = [] %}
     {% for table in tables %}
-        {% if is_job %}
-            {% do dbt_cdc._log_line(
-                'change tracking cleanup: ' ~ loop.index ~ ' of ' ~ tables | length ~ ': ' ~ table.name
-                ~ ' up to version ' ~ table.mark
-            ) %}
-        {% endif %}
+        {% do dbt_cdc._log_line(
+            'change tracking cleanup: ' ~ loop.index ~ ' of ' ~ tables | length ~ ': ' ~ table.name
+            ~ ' up to version ' ~ table.mark
+        ) if is_job %}
         {% do table.update(removed_rows=dbt_cdc._clean_versions(
             table.relation, 'sys_change_version', table.mark, table.table, threshold)) %}
-        {% if table.removed_rows != 'failed' and (table.cleanup_version or 0) < table.mark %}
-            {% do clean.append(table.object_id) %}
-        {% endif %}
+        {% do clean.append(table.object_id)
+            if table.removed_rows != 'failed' and (table.cleanup_version or 0) < table.mark %}
     {% endfor %}
     {% do dbt_cdc._update_state(
         'change_tracking_tables', {'cleanup_version': 'greatest(' ~ version ~ ', min_valid_version)'},

@@ -7,11 +7,9 @@
         {% do dbt_cdc._ensure_state_tables() %}
         {% do dbt_cdc._check_threshold(threshold) %}
         {% set dry_run = dbt_cdc._as_boolean('dry_run', dry_run) %}
-        {% if not capture_instance %}
-            {% do dbt_cdc.raise_cdc_error(
-                22963, 'capture_instance is NULL', 'name the instance whose change table is cleaned'
-            ) %}
-        {% endif %}
+        {% do dbt_cdc.raise_cdc_error(
+            22963, 'capture_instance is NULL', 'name the instance whose change table is cleaned'
+        ) if not capture_instance %}
         {% set instance = dbt_cdc._find_registered(capture_instance) %}
         {% set mark = none if low_water_mark is none else dbt_cdc._checked_mark(instance, low_water_mark) %}
         {% set cleaned = dbt_cdc._clean_up(mark, capture_instance, dry_run, threshold) %}
@@ -41,20 +39,16 @@
         'select coalesce(min(ties.start_lsn), max(entry.start_lsn)) as lsn from ' ~ mapping ~ ' as entry left join '
         ~ mapping ~ " as ties on entry.tran_end_time = ties.tran_end_time where entry.start_lsn = '" ~ mark ~ "'"
     ) if is_lsn else [] %}
-    {% if not rows or not rows[0].lsn %}
-        {% do dbt_cdc.raise_cdc_error(
-            22964, 'low_water_mark ' ~ text ~ ' is not the start_lsn of an entry in '
-            ~ 'lsn_time_mapping', 'give one that is there, e.g. of map_time_to_lsn'
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22964, 'low_water_mark ' ~ text ~ ' is not the start_lsn of an entry in '
+        ~ 'lsn_time_mapping', 'give one that is there, e.g. of map_time_to_lsn'
+    ) if not rows or not rows[0].lsn %}
     {% set high_end = dbt_cdc._published_state().intervals.get(
         instance.capture_instance | lower, {}).get('high_end') %}
-    {% if mark < instance.start_lsn or mark > (high_end or '') %}
-        {% do dbt_cdc.raise_cdc_error(
-            22957, 'low_water_mark ' ~ mark ~ ' lies outside the validity interval '
-            ~ instance.start_lsn ~ ' to ' ~ high_end ~ ' of capture instance '
-            ~ instance.capture_instance, 'a low end is only ever raised; give an LSN between them'
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22957, 'low_water_mark ' ~ mark ~ ' lies outside the validity interval '
+        ~ instance.start_lsn ~ ' to ' ~ high_end ~ ' of capture instance '
+        ~ instance.capture_instance, 'a low end is only ever raised; give an LSN between them'
+    ) if mark < instance.start_lsn or mark > (high_end or '') %}
     {% do return([rows[0].lsn, instance.start_lsn] | max) %}
 {% endmacro %}

@@ -53,11 +53,9 @@
 
 
 {% macro _check_vacuum_hours(hours) %}
-    {% if hours is not none and (hours is not number or hours < 168) %}
-        {% do dbt_cdc.raise_cdc_error(
-            22850, 'vacuum_hours is ' ~ hours,
-            'give 168 (a week) or more, so that no query and no run loses the files that it reads; for '
-            ~ "less, call Delta's vacuum yourself"
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22850, 'vacuum_hours is ' ~ hours,
+        'give 168 (a week) or more, so that no query and no run loses the files that it reads; for '
+        ~ "less, call Delta's vacuum yourself"
+    ) if hours is not none and (hours is not number or hours < 168) %}
 {% endmacro %}

@@ -61,11 +61,9 @@
         ~ " where window_to_lsn > '" ~ scanned_lsn ~ "'"
     )[0].to_lsn if dbt_cdc._has_state('scan_transactions') else none %}
     {#- alone in its project, it is what no run can finish without -#}
-    {% if to_lsn and dbt_cdc._participants().keys() | reject('equalto', known.name) | list %}
-        {% do dbt_cdc.raise_cdc_error(
-            1222, 'change tracking of table ' ~ known.table ~ ' cannot be disabled while the window up to ' ~ to_lsn
-            ~ ' stands open: its versions count the table', 'dbt run finishes it, then disable; where records of '
-            ~ 'this table stop the run, delete models/' ~ known.name ~ '.sql and its YAML first'
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        1222, 'change tracking of table ' ~ known.table ~ ' cannot be disabled while the window up to ' ~ to_lsn
+        ~ ' stands open: its versions count the table', 'dbt run finishes it, then disable; where records of '
+        ~ 'this table stop the run, delete models/' ~ known.name ~ '.sql and its YAML first'
+    ) if to_lsn and dbt_cdc._participants().keys() | reject('equalto', known.name) | list %}
 {% endmacro %}

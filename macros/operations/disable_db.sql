@@ -5,20 +5,16 @@
         {% set dry_run = dbt_cdc._as_boolean('dry_run', dry_run) %}
         {% do dbt_cdc._check_enabled() %}
         {% set schema = dbt_cdc._state_relation('change_tables').schema %}
-        {% if schema_name | string | lower != schema | lower %}
-            {% do dbt_cdc.raise_cdc_error(
-                22963, "schema_name is '" ~ schema_name ~ "', and the target's is '" ~ schema ~ "'",
-                'name the schema from which change data capture is removed'
-            ) %}
-        {% endif %}
+        {% do dbt_cdc.raise_cdc_error(
+            22963, "schema_name is '" ~ schema_name ~ "', and the target's is '" ~ schema ~ "'",
+            'name the schema from which change data capture is removed'
+        ) if schema_name | string | lower != schema | lower %}
         {% set agent = dbt_cdc._live_agent() if not dry_run %}
-        {% if agent %}
-            {% do dbt_cdc.raise_cdc_error(
-                22909, 'an agent runs (heard of at ' ~ agent.time ~ '), and its next scan would enable schema ' ~ schema
-                ~ ' again; nothing was removed',
-                'end it (SIGTERM), then run disable_db again; of one that died, half an hour after it was heard of'
-            ) %}
-        {% endif %}
+        {% do dbt_cdc.raise_cdc_error(
+            22909, 'an agent runs (heard of at ' ~ agent.time ~ '), and its next scan would enable schema ' ~ schema
+            ~ ' again; nothing was removed',
+            'end it (SIGTERM), then run disable_db again; of one that died, half an hour after it was heard of'
+        ) if agent %}
         {% set failed, lists = [], dbt_cdc._lists_of_objects() | map('string') | list %}
         {% for name, kind in dbt_cdc._objects_of_cdc().items() %}
             {% if failed and name in lists %}
@@ -28,12 +24,10 @@
                 {% do failed.append(name) if not dry_run and not dbt_cdc._drop_object(kind, name) %}
             {% endif %}
         {% endfor %}
-        {% if failed %}
-            {% do dbt_cdc.raise_cdc_error(
-                22909, 'not everything could be dropped; still there: ' ~ failed | join(', '),
-                'see who holds it, then run disable_db again'
-            ) %}
-        {% endif %}
+        {% do dbt_cdc.raise_cdc_error(
+            22909, 'not everything could be dropped; still there: ' ~ failed | join(', '),
+            'see who holds it, then run disable_db again'
+        ) if failed %}
         {% do log(
             'a dry run: nothing was removed; repeat with dry_run: false' if dry_run
             else 'change data capture is disabled in schema ' ~ schema ~ ': the next dbt run would enable it '

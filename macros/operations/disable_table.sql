@@ -4,11 +4,9 @@
     {% if execute %}
         {% set dry_run = dbt_cdc._as_boolean('dry_run', dry_run) %}
         {% do dbt_cdc._check_source_given(source_schema, source_name) %}
-        {% if capture_instance is none or not capture_instance | string | trim %}
-            {% do dbt_cdc.raise_cdc_error(
-                22963, 'capture_instance is NULL or empty', "name the instance, or 'all'"
-            ) %}
-        {% endif %}
+        {% do dbt_cdc.raise_cdc_error(
+            22963, 'capture_instance is NULL or empty', "name the instance, or 'all'"
+        ) if capture_instance is none or not capture_instance | string | trim %}
         {% set known = dbt_cdc._registered_if_any() %}
         {% set half_gone = dbt_cdc._half_gone(
             known, source_schema ~ '.' ~ source_name, capture_instance | trim | lower) %}

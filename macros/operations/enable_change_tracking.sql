@@ -23,12 +23,10 @@
             ) %}
         {% endif %}
         {% set key = dbt_cdc._split_columns(primary_key, 'primary_key') or [] %}
-        {% if not key %}
-            {% do dbt_cdc.raise_cdc_error(
-                4997, 'change tracking of table ' ~ table ~ ' needs a primary key',
-                'give primary_key: the list of its columns'
-            ) %}
-        {% endif %}
+        {% do dbt_cdc.raise_cdc_error(
+            4997, 'change tracking of table ' ~ table ~ ' needs a primary key',
+            'give primary_key: the list of its columns'
+        ) if not key %}
         {% set found = dbt_cdc._source_columns(source_schema, source_name) %}
         {% set key = dbt_cdc._as_spelled(key, found.columns) %}
         {% do dbt_cdc._check_tracked_key(table, key, found.columns) %}

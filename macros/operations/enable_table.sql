@@ -27,13 +27,12 @@
             table, source.columns, (types or {}).get(table), in_yaml=true), captured_column_list) %}
         {% do dbt_cdc._check_types_known({table: columns}) %}
         {% do dbt_cdc._check_index(meta, source.columns, index_name, index_columns) %}
-        {% if dbt_cdc._as_boolean('enable_extended_ddl_handling', enable_extended_ddl_handling) %}
-            {% do dbt_cdc.raise_cdc_error(
-                22874, "capture instance '" ~ meta.capture_instance
-                ~ "' with enable_extended_ddl_handling asks for what is not available",
-                'leave enable_extended_ddl_handling out; DDL is followed without it, and new columns by a second '
-                ~ 'instance (' ~ dbt_cdc._page('instances.md') ~ ')') %}
-        {% endif %}
+        {% do dbt_cdc.raise_cdc_error(
+            22874, "capture instance '" ~ meta.capture_instance
+            ~ "' with enable_extended_ddl_handling asks for what is not available",
+            'leave enable_extended_ddl_handling out; DDL is followed without it, and new columns by a second '
+            ~ 'instance (' ~ dbt_cdc._page('instances.md') ~ ')')
+            if dbt_cdc._as_boolean('enable_extended_ddl_handling', enable_extended_ddl_handling) %}
         {% do meta.update(
             index_columns=index_columns,
             supports_net_changes=index_columns | length > 0 if supports_net_changes is none
@@ -83,11 +82,10 @@
             22857, 'allow_partition_switch is 0', 'it is written down and ignored: the log does not tell whether the '
             ~ 'table has partitions, and refuses no switch'), info=true) %}
     {% endif %}
-    {% if filegroup_name is not none %}
-        {% do log(dbt_cdc._error_text(
-            22973, "filegroup_name is '" ~ filegroup_name ~ "'", 'it is written down and ignored: tables of Spark have '
-            ~ 'no file groups'), info=true) %}
-    {% endif %}
+    {% do log(dbt_cdc._error_text(
+        22973, "filegroup_name is '" ~ filegroup_name ~ "'", 'it is written down and ignored: tables of Spark have '
+        ~ 'no file groups'), info=true)
+        if filegroup_name is not none %}
 {% endmacro %}
 
 
@@ -121,12 +119,10 @@
     {% for other, other_table in present.items() if other_table == table %}
         {% do others.append(other) %}
     {% endfor %}
-    {% if others | length >= 2 %}
-        {% do dbt_cdc.raise_cdc_error(
-            22962, 'table ' ~ table ~ ' has two capture instances already: ' ~ others | join(', '),
-            dbt_cdc._advice_of_room(others | reject('in', registered) | join(', '))
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22962, 'table ' ~ table ~ ' has two capture instances already: ' ~ others | join(', '),
+        dbt_cdc._advice_of_room(others | reject('in', registered) | join(', '))
+    ) if others | length >= 2 %}
 {% endmacro %}
 
 
@@ -162,12 +158,10 @@
 {#- A log need not tell indexes: then a name alone does not tell the columns. -#}
 {% macro _check_index(meta, columns, index_name, index_columns) %}
     {% set table = meta.source_schema ~ '.' ~ meta.source_name %}
-    {% if index_name is not none and not index_columns %}
-        {% do dbt_cdc.raise_cdc_error(
-            22928, "the columns of index '" ~ index_name ~ "' of table " ~ table ~ ' are not known',
-            'the DDL of the log does not tell it: give index_columns too'
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22928, "the columns of index '" ~ index_name ~ "' of table " ~ table ~ ' are not known',
+        'the DDL of the log does not tell it: give index_columns too'
+    ) if index_name is not none and not index_columns %}
     {% set names = columns | map(attribute='name') | list %}
     {% for name in index_columns if name not in names %}
         {% do dbt_cdc.raise_cdc_error(

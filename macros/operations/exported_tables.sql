@@ -17,14 +17,12 @@
         and '__$update_mask' in dbt_cdc._exported_types(relation, []) %}
         {% set instance = relation.identifier[:-3] %}
         {% set schema, _, name = instance.partition('_') %}
-        {% if not name %}
-            {% do dbt_cdc.raise_cdc_error(
-                22963, 'table ' ~ place.schema ~ '.' ~ relation.identifier ~ ' does not tell its source table: '
-                ~ instance ~ ' is no schema_table',
-                'export it as <schema>_<table>_CT, or write its files by hand (' ~ dbt_cdc._page('sources/sqlserver.md')
-                ~ ')'
-            ) %}
-        {% endif %}
+        {% do dbt_cdc.raise_cdc_error(
+            22963, 'table ' ~ place.schema ~ '.' ~ relation.identifier ~ ' does not tell its source table: '
+            ~ instance ~ ' is no schema_table',
+            'export it as <schema>_<table>_CT, or write its files by hand (' ~ dbt_cdc._page('sources/sqlserver.md')
+            ~ ')'
+        ) if not name %}
         {% do tables.update({schema ~ '.' ~ name: dict(
             dbt_cdc._exported_table(relation), source_schema=schema, source_name=name, without_before_image=0,
             repeats_key=false, schemas=[], key=keys.get(instance | lower),

@@ -6,11 +6,9 @@
         {% set dry_run = dbt_cdc._as_boolean('dry_run', dry_run) %}
         {% do dbt_cdc._check_enabled() %}
         {% do dbt_cdc._ensure_state_tables('tracking') %}
-        {% if numrows is not number or numrows is boolean or numrows < 1 %}
-            {% do dbt_cdc.raise_cdc_error(
-                22850, 'numrows is ' ~ numrows, 'give a number of rows above 0, or leave it out'
-            ) %}
-        {% endif %}
+        {% do dbt_cdc.raise_cdc_error(
+            22850, 'numrows is ' ~ numrows, 'give a number of rows above 0, or leave it out'
+        ) if numrows is not number or numrows is boolean or numrows < 1 %}
         {% set hardened = dbt_cdc._tracking_settings().hardened_cleanup_version %}
         {% set first = dbt_cdc._fetch(
             'select min(commit_ts) as version from ' ~ dbt_cdc._state_relation('syscommittab')
@@ -22,12 +20,10 @@
             ~ 'from ' ~ dbt_cdc._state_relation('syscommittab') ~ ' where commit_ts <= ' ~ mark)[0] %}
         {% set removed = [mark - (first or 1) | int + 1, 0] | max if dry_run
             else dbt_cdc._clean_versions(dbt_cdc._state_relation('syscommittab'), 'commit_ts', mark) %}
-        {% if removed == 'failed' %}
-            {% do dbt_cdc.raise_cdc_error(
-                22123, 'cleanup of syscommittab failed',
-                'another write may have overtaken it: run it again'
-            ) %}
-        {% endif %}
+        {% do dbt_cdc.raise_cdc_error(
+            22123, 'cleanup of syscommittab failed',
+            'another write may have overtaken it: run it again'
+        ) if removed == 'failed' %}
         {% do dbt_cdc._print_rows([{
             'deleted_rows': removed or 0, 'date_cleanedup': last.time, 'cleanup_ts': last.version
         }]) %}

@@ -8,11 +8,9 @@
         {% set name = dbt_cdc._find_tracked_table(table).name %}
         {% set plan = dbt_cdc._planned_cleanup(dbt_cdc._tracking_settings()) %}
         {% set tables = plan.tables | selectattr('name', 'equalto', name) | list %}
-        {% if not tables %}
-            {% do dbt_cdc.raise_cdc_error(
-                22105, 'nothing is published yet of the changes of table ' ~ table, 'run dbt first'
-            ) %}
-        {% endif %}
+        {% do dbt_cdc.raise_cdc_error(
+            22105, 'nothing is published yet of the changes of table ' ~ table, 'run dbt first'
+        ) if not tables %}
         {% do log('Cleanup Watermark = ' ~ tables[0].mark, info=true) %}
         {% do log('Internal Change Tracking table name : ' ~ name, info=true) %}
         {% if dry_run %}
@@ -20,12 +18,10 @@
         {% else %}
             {% do dbt_cdc._raise_min_valid_versions(dict(plan, tables=tables)) %}
             {% do dbt_cdc._clean_side_tables(tables, plan.version, is_job=false) %}
-            {% if tables[0].removed_rows == 'failed' %}
-                {% do dbt_cdc.raise_cdc_error(
-                    22123, 'cleanup of ' ~ name ~ ' failed',
-                    'another write may have overtaken it: run it again; no query reads its rows any more'
-                ) %}
-            {% endif %}
+            {% do dbt_cdc.raise_cdc_error(
+                22123, 'cleanup of ' ~ name ~ ' failed',
+                'another write may have overtaken it: run it again; no query reads its rows any more'
+            ) if tables[0].removed_rows == 'failed' %}
             {% do log('Total rows deleted: ' ~ (tables[0].removed_rows or 0) ~ '.', info=true) %}
         {% endif %}
     {% endif %}

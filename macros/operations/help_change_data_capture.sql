@@ -2,11 +2,9 @@
     all, and the LSN at which a table's newer instance takes over from the older one. -#}
 {% macro help_change_data_capture(source_schema=none, source_name=none) %}
     {% if execute %}
-        {% if (source_schema is none) != (source_name is none) %}
-            {% do dbt_cdc.raise_cdc_error(
-                22972, 'source_schema or source_name is missing', 'give both, or neither for all tables'
-            ) %}
-        {% endif %}
+        {% do dbt_cdc.raise_cdc_error(
+            22972, 'source_schema or source_name is missing', 'give both, or neither for all tables'
+        ) if (source_schema is none) != (source_name is none) %}
         {% set found = dbt_cdc._registered_if_any().values() | sort(attribute='source_schema,source_name,create_date')
             if source_schema is none else dbt_cdc._registered_of_table(
                 dbt_cdc._registered_if_any(), source_schema, source_name, 'all') %}

@@ -85,11 +85,10 @@
 
 {#- One table is no obstacle for the others. -#}
 {% macro _tell_left_out(left_out, nodes) %}
-    {% if left_out and not nodes %}
-        {% do dbt_cdc.raise_cdc_error(
-            22930, 'no table can be captured as it is: ' ~ left_out | map(attribute='text') | join('; '),
-            'init begins with one that can; then ' ~ left_out | map(attribute='way') | unique | join('; ')) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22930, 'no table can be captured as it is: ' ~ left_out | map(attribute='text') | join('; '),
+        'init begins with one that can; then ' ~ left_out | map(attribute='way') | unique | join('; '))
+        if left_out and not nodes %}
     {% for table in left_out %}
         {% do dbt_cdc._log_line('left out ' ~ table.text ~ '; after dbt run, ' ~ table.way) %}
     {% endfor %}
@@ -116,11 +115,9 @@
 
 {#- The tables that are asked for, by name; all where none is. -#}
 {% macro _chosen_tables(place, found, tables) %}
-    {% if not found %}
-        {% do dbt_cdc.raise_cdc_error(
-            22931, place.name ~ ' has no change of any table', 'let the connector land its events there first'
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22931, place.name ~ ' has no change of any table', 'let the connector land its events there first'
+    ) if not found %}
     {% set chosen = {} %}
     {% for name in dbt_cdc._split_columns(tables, 'tables') or found %}
         {% do dbt_cdc._check_tables_of('tables', [name], found) %}
@@ -138,13 +135,11 @@
         {% set cdc = node.config.meta.cdc %}
         {% set table = cdc.source_schema ~ '.' ~ cdc.source_name %}
         {% for name in [node.name] + ([node.name[:-3]] if cdc.index_columns else []) %}
-            {% if name in tables %}
-                {% do dbt_cdc.raise_cdc_error(
-                    22926, 'the tables ' ~ tables[name] ~ ' and ' ~ table ~ " would both have a model '" ~ name ~ "'",
-                    'leave one of them out by tables: [...], and add it after dbt run with enable_table and a '
-                    ~ 'capture_instance of its own'
-                ) %}
-            {% endif %}
+            {% do dbt_cdc.raise_cdc_error(
+                22926, 'the tables ' ~ tables[name] ~ ' and ' ~ table ~ " would both have a model '" ~ name ~ "'",
+                'leave one of them out by tables: [...], and add it after dbt run with enable_table and a '
+                ~ 'capture_instance of its own'
+            ) if name in tables %}
             {% do tables.update({name: table}) %}
         {% endfor %}
     {% endfor %}

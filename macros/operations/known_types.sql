@@ -38,9 +38,8 @@
 
 {#- Schemas in the log tell the scale of a decimal, and no precision. -#}
 {% macro _holds_told(data_type, told, told_by) %}
-    {% if told_by == 'schemas' and dbt_cdc._type_family(data_type) == dbt_cdc._type_family(told) == 'decimal' %}
-        {% do return(dbt_cdc._type_size(data_type, 1) >= dbt_cdc._type_size(told, 1)) %}
-    {% endif %}
+    {% do return(dbt_cdc._type_size(data_type, 1) >= dbt_cdc._type_size(told, 1))
+        if told_by == 'schemas' and dbt_cdc._type_family(data_type) == dbt_cdc._type_family(told) == 'decimal' %}
     {% do return(dbt_cdc._holds_type(data_type, told)) %}
 {% endmacro %}
 

@@ -13,9 +13,8 @@
     {% endif %}
     {% set folder = landed.rstrip('/') or '/' %}
     {% set batch = dbt_cdc._landing_of_folder(folder) %}
-    {% if not batch.files %}
-        {% do dbt_cdc.raise_cdc_error(22931, folder ~ ' has no file', 'let the sink write its files there first') %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(22931, folder ~ ' has no file', 'let the sink write its files there first')
+        if not batch.files %}
     {% set read, files = batch.files | length, batch.files[0].files %}
     {% do dbt_cdc._log_line('found ' ~ batch.events ~ ' events in ' ~ ('the first ' ~ read ~ ' of ' if read < files)
         ~ files ~ (' file' if files == 1 else ' files') ~ ', layout ' ~ batch.layout) %}
@@ -30,12 +29,10 @@
 {% macro _landed_table(name) %}
     {% set parts = ([target.schema] if '.' not in name else []) + name.split('.') %}
     {% set relation = adapter.get_relation(none, parts[:-1] | join('.'), parts[-1]) %}
-    {% if relation is none %}
-        {% do dbt_cdc.raise_cdc_error(
-            22901, 'there is no table ' ~ parts | join('.'),
-            'name the table of what has landed (schema.table), or a folder of Debezium events, with a / (./events)'
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22901, 'there is no table ' ~ parts | join('.'),
+        'name the table of what has landed (schema.table), or a folder of Debezium events, with a / (./events)'
+    ) if relation is none %}
     {% set columns = adapter.get_columns_in_relation(relation) | map(attribute='name') | map('lower') | list %}
     {% set log = ['lsn', 'tran_id', 'operation', 'record_time', 'source_schema', 'source_name', 'before_image',
         'after_image', 'ddl_command', 'command_id'] %}

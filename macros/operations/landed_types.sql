@@ -87,9 +87,8 @@
             {% do column.update(data_type='timestamp', encoding=encoding, note='guessed from its numbers') %}
         {% endfor %}
         {% set is_named_so = modules.re.search('(?i)(?<!up)date$|^date_|birth|^dob$|(^|_)day$|_on$', row.name) %}
-        {% if is_named_so and row.least >= -36525 and row.most <= 47482 and (row.least < -365 or row.most > 365) %}
-            {% do column.update(data_type='date', encoding='date', note='guessed from its name') %}
-        {% endif %}
+        {% do column.update(data_type='date', encoding='date', note='guessed from its name')
+            if is_named_so and row.least >= -36525 and row.most <= 47482 and (row.least < -365 or row.most > 365) %}
     {% elif column.data_type == 'string' and row.is_base64 %}
         {% do column.update(shape='bytes') %}
         {% if row.has_padding %}

@@ -1,10 +1,8 @@
 {#- The text of a capture instance's two files. -#}
 {% macro _model_files(node, origin, file) %}
-    {% if file not in [none, 'sql', 'yaml'] %}
-        {% do dbt_cdc.raise_cdc_error(
-            22963, "file is '" ~ file ~ "'", 'it is sql or yaml; leave it out for both'
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22963, "file is '" ~ file ~ "'", 'it is sql or yaml; leave it out for both'
+    ) if file not in [none, 'sql', 'yaml'] %}
     {% set body = '{' ~ '{ dbt_cdc.change_table() }' ~ '}' %}
     {% set yaml = dbt_cdc._model_yaml(node, origin) %}
     {% do return(body if file == 'sql' else yaml) if file %}

@@ -43,13 +43,11 @@
     {% endfor %}
     {% do found.extend(dbt_cdc._first_bookmarks(
         found[0].consumer if found else (consumer or '') | string, found | map(attribute='capture_instance') | list)) %}
-    {% if not found %}
-        {% do dbt_cdc.raise_cdc_error(
-            313, "consumer '" ~ (consumer or 'NULL') ~ "' does not exist",
-            'there are ' ~ (rows | map(attribute='consumer') | unique | join(', ') or 'none')
-            ~ '; a model is one from its first run on, a replica or history before it'
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        313, "consumer '" ~ (consumer or 'NULL') ~ "' does not exist",
+        'there are ' ~ (rows | map(attribute='consumer') | unique | join(', ') or 'none')
+        ~ '; a model is one from its first run on, a replica or history before it'
+    ) if not found %}
     {% do return(found) %}
 {% endmacro %}
 
@@ -65,12 +63,10 @@
         {% do lost.append(bookmark) if bookmark.mode and bookmark.last_lsn
             and (name not in instances or bookmark.last_lsn < (instances[name].lost_lsn or '')) %}
     {% endfor %}
-    {% if given and not named %}
-        {% do dbt_cdc.raise_cdc_error(
-            313, 'consumer ' ~ bookmarks[0].consumer ~ " has consumed no capture instance '" ~ capture_instance ~ "'",
-            'give ' ~ bookmarks | map(attribute='capture_instance') | join(' or ') ~ ', or leave capture_instance out'
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        313, 'consumer ' ~ bookmarks[0].consumer ~ " has consumed no capture instance '" ~ capture_instance ~ "'",
+        'give ' ~ bookmarks | map(attribute='capture_instance') | join(' or ') ~ ', or leave capture_instance out'
+    ) if given and not named %}
     {% do return(named or lost or bookmarks) %}
 {% endmacro %}
 

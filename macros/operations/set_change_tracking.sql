@@ -7,9 +7,8 @@
         {% set settings = dbt_cdc._tracking_settings() %}
         {% do settings.update(
             dbt_cdc._checked_retention(change_retention)) if change_retention is not none %}
-        {% if auto_cleanup is not none %}
-            {% do settings.update(is_auto_cleanup_on=dbt_cdc._as_boolean('auto_cleanup', auto_cleanup)) %}
-        {% endif %}
+        {% do settings.update(is_auto_cleanup_on=dbt_cdc._as_boolean('auto_cleanup', auto_cleanup))
+            if auto_cleanup is not none %}
         {% if not dry_run %}
             {% do dbt_cdc._ensure_state_tables('tracking') %}
             {% do dbt_cdc._enter_database() %}
@@ -31,13 +30,11 @@
     {% set minutes = {'minute': 1, 'hour': 60, 'day': 1440} %}
     {% set found = modules.re.match(
         '^\\s*(\\d+)\\s*(minute|hour|day)s?\\s*$', change_retention | string | lower) %}
-    {% if not found or found[1] | int < 1 or found[1] | int * minutes[found[2]] > dbt_cdc._most_minutes() %}
-        {% do dbt_cdc.raise_cdc_error(
-            22963, "change_retention is '" ~ change_retention ~ "'",
-            "give a whole number from 1 and minutes, hours or days, e.g. '2 days', up to '"
-            ~ dbt_cdc._most_minutes() ~ " minutes'"
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22963, "change_retention is '" ~ change_retention ~ "'",
+        "give a whole number from 1 and minutes, hours or days, e.g. '2 days', up to '"
+        ~ dbt_cdc._most_minutes() ~ " minutes'"
+    ) if not found or found[1] | int < 1 or found[1] | int * minutes[found[2]] > dbt_cdc._most_minutes() %}
     {% set unit = found[2] | upper ~ 'S' %}
     {% do return({
         'retention_period': found[1] | int, 'retention_period_units': units[unit],

@@ -5,19 +5,15 @@
 {% macro _source_columns(source_schema, source_name, log=none) %}
     {% set log = log or dbt_cdc._log_relation() %}
     {% set table = source_schema ~ '.' ~ source_name %}
-    {% if adapter.get_relation(log.database, log.schema, log.identifier) is none %}
-        {% do dbt_cdc.raise_cdc_error(
-            22901, 'the log ' ~ log ~ ' is not there yet', 'land its first rows' if var('cdc_log_source', none)
-            else 'build it: dbt run --select ' ~ var('cdc_log_model', log.identifier)
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22901, 'the log ' ~ log ~ ' is not there yet', 'land its first rows' if var('cdc_log_source', none)
+        else 'build it: dbt run --select ' ~ var('cdc_log_model', log.identifier)
+    ) if adapter.get_relation(log.database, log.schema, log.identifier) is none %}
     {% set of_table = dbt_cdc._is_of_table(source_schema, source_name) %}
-    {% if not dbt_cdc._fetch('select max(lsn) as last_lsn from ' ~ log ~ ' where ' ~ of_table)[0].last_lsn %}
-        {% do dbt_cdc.raise_cdc_error(
-            22931, 'the log has no record of table ' ~ table,
-            'check the spelling and the letter case of source_schema and source_name'
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22931, 'the log has no record of table ' ~ table,
+        'check the spelling and the letter case of source_schema and source_name'
+    ) if not dbt_cdc._fetch('select max(lsn) as last_lsn from ' ~ log ~ ' where ' ~ of_table)[0].last_lsn %}
     {% set ddl = dbt_cdc._last_ddl(log, source_schema, source_name) %}
     {% do return(dbt_cdc._with_known_types(log, table, dbt_cdc._columns_of_ddl(ddl), 'ddl')) if ddl %}
     {% set names = adapter.get_columns_in_relation(log) | map(attribute='name') | list %}
@@ -85,12 +81,10 @@
     Debezium writes them. -#}
 {% macro _observed_columns(log, of_table, table, is_landed=false) %}
     {% set rows = dbt_cdc._fetch(dbt_cdc._observed_columns_sql(log, of_table)) %}
-    {% if not rows %}
-        {% do dbt_cdc.raise_cdc_error(
-            22931, 'the log has neither a DDL record nor an image of table ' ~ table,
-            'write the model by hand, from the source database'
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22931, 'the log has neither a DDL record nor an image of table ' ~ table,
+        'write the model by hand, from the source database'
+    ) if not rows %}
     {% set columns = [] %}
     {% for row in rows %}
         {% do columns.append(dbt_cdc._landed_type(row, is_landed)) %}

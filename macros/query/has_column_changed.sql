@@ -10,12 +10,10 @@
 {#- The ordinal of a captured column, or error 22918. -#}
 {% macro _captured_ordinal(instance, column_name, number=22918) %}
     {% set ordinal = dbt_cdc._find_ordinal(instance.columns, column_name) %}
-    {% if ordinal is none %}
-        {% do dbt_cdc.raise_cdc_error(
-            number, "capture instance '" ~ instance.name ~ "' does not capture a column '"
-            ~ (column_name if column_name is not none else 'NULL') ~ "'",
-            'it captures ' ~ instance.columns | map(attribute='name') | join(', ')
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        number, "capture instance '" ~ instance.name ~ "' does not capture a column '"
+        ~ (column_name if column_name is not none else 'NULL') ~ "'",
+        'it captures ' ~ instance.columns | map(attribute='name') | join(', ')
+    ) if ordinal is none %}
     {% do return(ordinal) %}
 {% endmacro %}

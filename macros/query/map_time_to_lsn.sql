@@ -5,12 +5,10 @@
     {% do return(dbt_cdc._while_parsing(dbt_cdc._zero_lsn())) if not execute %}
     {% set operator = (relational_operator or '') | string | trim | lower %}
     {% set comparison = dbt_cdc._time_operators().get(operator) %}
-    {% if not comparison %}
-        {% do dbt_cdc.raise_cdc_error(
-            313, "map_time_to_lsn: relational_operator '" ~ (relational_operator or 'NULL')
-            ~ "' is unknown", "give '" ~ dbt_cdc._time_operators() | join("' or '") ~ "'"
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        313, "map_time_to_lsn: relational_operator '" ~ (relational_operator or 'NULL')
+        ~ "' is unknown", "give '" ~ dbt_cdc._time_operators() | join("' or '") ~ "'"
+    ) if not comparison %}
     {% set time = dbt_cdc._normalize_time(time, 'map_time_to_lsn: time') %}
     {% set mapping = dbt_cdc._mapping_to_read() %}
     {% set high_end = dbt_cdc._published_state(mapping).high_end %}

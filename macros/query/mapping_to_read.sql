@@ -22,8 +22,7 @@
 {#- A query reads where `ref` finds the change table; what consumes keeps its bookmarks in the target, and so
     reads there. As `ref` does, `--empty` reads no rows. -#}
 {% macro _change_table_to_read(instance) %}
-    {% if instance.unique_id in dbt_cdc._parents_of_model() and not dbt_cdc._resolved_consumer() %}
-        {% do return(ref(instance.model)) %}
-    {% endif %}
+    {% do return(ref(instance.model))
+        if instance.unique_id in dbt_cdc._parents_of_model() and not dbt_cdc._resolved_consumer() %}
     {% do return(instance.relation.incorporate(limit=0) if flags.EMPTY else instance.relation) %}
 {% endmacro %}

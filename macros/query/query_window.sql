@@ -7,12 +7,10 @@
     {% set from_lsn = dbt_cdc._normalize_lsn(from_lsn, function ~ ': from_lsn') %}
     {% set to_lsn = dbt_cdc._normalize_lsn(to_lsn, function ~ ': to_lsn') %}
     {% set option = dbt_cdc._row_filter_option(window, row_filter_option) %}
-    {% if from_lsn > to_lsn %}
-        {% do dbt_cdc.raise_cdc_error(
-            313, function ~ ': from_lsn ' ~ from_lsn ~ ' is above to_lsn ' ~ to_lsn,
-            'give the lower end first'
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        313, function ~ ': from_lsn ' ~ from_lsn ~ ' is above to_lsn ' ~ to_lsn,
+        'give the lower end first'
+    ) if from_lsn > to_lsn %}
     {% do window.update(
         from_lsn="'" ~ from_lsn ~ "'", to_lsn="'" ~ to_lsn ~ "'", option=option
     ) %}
@@ -64,12 +62,10 @@
 
 {% macro _row_filter_option(window, row_filter_option) %}
     {% set option = (row_filter_option or '') | string | trim | lower %}
-    {% if option not in window.options %}
-        {% do dbt_cdc.raise_cdc_error(
-            313, window.function ~ ": row_filter_option '" ~ (row_filter_option or 'NULL')
-            ~ "' is unknown", "give '" ~ window.options | join("' or '") ~ "'"
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        313, window.function ~ ": row_filter_option '" ~ (row_filter_option or 'NULL')
+        ~ "' is unknown", "give '" ~ window.options | join("' or '") ~ "'"
+    ) if option not in window.options %}
     {% do return(option) %}
 {% endmacro %}
 
@@ -77,12 +73,10 @@
 {#- The part that a macro and a persistent function share. -#}
 {% macro _function_window(function, instance) %}
     {% set is_net = 'net' in function %}
-    {% if is_net and not instance.supports_net_changes %}
-        {% do dbt_cdc.raise_cdc_error(
-            208, "capture instance '" ~ instance.name ~ "' has no net changes",
-            'they need index_columns and supports_net_changes: true when the instance is made'
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        208, "capture instance '" ~ instance.name ~ "' has no net changes",
+        'they need index_columns and supports_net_changes: true when the instance is made'
+    ) if is_net and not instance.supports_net_changes %}
     {% do return({
         'function': function, 'capture_instance': instance.name, 'relation': instance.relation,
         'columns': instance.columns, 'key': dbt_cdc._quoted(instance.index_columns),

@@ -225,10 +225,9 @@
     {% do renames.extend(modules.re.findall(
         table ~ '(?:\\s+wait\\s+\\d+|\\s+nowait)?\\s+(?:[^;]*?,\\s*)?rename\\s+(' ~ name
         ~ ')(?=\\s*(?:[,;]|$))', dbt_cdc._without_literals(command, keeps_names=false), modules.re.IGNORECASE)) %}
-    {% if modules.re.search('\\brename\\s+tables?\\b', text, modules.re.IGNORECASE) %}
-        {% do renames.extend(modules.re.findall(
-            '(' ~ name ~ ')(?:\\s+wait\\s+\\d+|\\s+nowait)?\\s+to\\s+(' ~ name ~ ')', text, modules.re.IGNORECASE)) %}
-    {% endif %}
+    {% do renames.extend(modules.re.findall(
+        '(' ~ name ~ ')(?:\\s+wait\\s+\\d+|\\s+nowait)?\\s+to\\s+(' ~ name ~ ')', text, modules.re.IGNORECASE))
+        if modules.re.search('\\brename\\s+tables?\\b', text, modules.re.IGNORECASE) %}
     {% set bare = [] %}
     {% for old, new in renames %}
         {% do bare.append((dbt_cdc._bare_identifier(old), dbt_cdc._bare_identifier(new))) %}

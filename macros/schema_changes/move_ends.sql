@@ -24,9 +24,8 @@
                 ~ 'and no window may begin there' if goes_on)
             ) %}
         {% endif %}
-        {% if plan.is_dropped is not none and plan.is_dropped != instance.registered.has_drop_pending %}
-            {% do values.update(has_drop_pending=plan.is_dropped | lower) %}
-        {% endif %}
+        {% do values.update(has_drop_pending=plan.is_dropped | lower)
+            if plan.is_dropped is not none and plan.is_dropped != instance.registered.has_drop_pending %}
         {#- what is not published no other run raises -#}
         {% do dbt_cdc._update_metadata(
             'change_tables', instance, values, window if name in window.published else none) %}
@@ -38,15 +37,14 @@
     back: it has no end to keep. Nor does one end that another checkout has published this window with. -#}
 {% macro _end_abandoned_instances(window) %}
     {% set gone = window.abandoned | select('in', window.published) | reject('in', window.ended) | list %}
-    {% if gone %}
-        {% do dbt_cdc._update_state(
-            'change_tables', {'end_lsn': dbt_cdc._literal(dbt_cdc.increment_lsn(window.previous_lsn))},
-            'end_lsn is null and lower(capture_instance) in (' ~ dbt_cdc._literals(gone) ~ ')',
-            'select 1 from ' ~ dbt_cdc._state_relation('lsn_time_mapping')
-            ~ " where start_lsn >= '" ~ window.to_lsn ~ "'"
-            ~ (' union all select 1 from ' ~ dbt_cdc._validity_intervals() ~ " where scanned_lsn >= '" ~ window.to_lsn
-            ~ "'" if load_cached_relation(dbt_cdc._validity_intervals()) is not none else '')) %}
-    {% endif %}
+    {% do dbt_cdc._update_state(
+        'change_tables', {'end_lsn': dbt_cdc._literal(dbt_cdc.increment_lsn(window.previous_lsn))},
+        'end_lsn is null and lower(capture_instance) in (' ~ dbt_cdc._literals(gone) ~ ')',
+        'select 1 from ' ~ dbt_cdc._state_relation('lsn_time_mapping')
+        ~ " where start_lsn >= '" ~ window.to_lsn ~ "'"
+        ~ (' union all select 1 from ' ~ dbt_cdc._validity_intervals() ~ " where scanned_lsn >= '" ~ window.to_lsn
+        ~ "'" if load_cached_relation(dbt_cdc._validity_intervals()) is not none else ''))
+        if gone %}
 {% endmacro %}
 
 

@@ -41,10 +41,9 @@
 {% macro _new_columns(window) %}
     {% set asked = dbt_cdc._invocation_cache().setdefault('new_columns', {}) %}
     {% set tables = tojson(window.touched_tables) %}
-    {% if tables not in asked %}
-        {% do asked.update({tables: dbt_cdc._with_first_lsns(
-            dbt_cdc._fetch(dbt_cdc._new_columns_sql(window)), window)}) %}
-    {% endif %}
+    {% do asked.update({tables: dbt_cdc._with_first_lsns(
+        dbt_cdc._fetch(dbt_cdc._new_columns_sql(window)), window)})
+        if tables not in asked %}
     {% do return(asked[tables]) %}
 {% endmacro %}
 

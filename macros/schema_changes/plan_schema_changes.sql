@@ -71,9 +71,8 @@
     {% set effect = {'is_update': false, 'columns': {}, 'is_dropped': change.is_dropped,
         'problem': none} %}
     {% set text = dbt_cdc._without_literals(change.ddl_command) %}
-    {% if change.operation == 'DDL' %}
-        {% do effect.update(problem=dbt_cdc._refused_change(instance, plan, change, changes, was_dropped)) %}
-    {% endif %}
+    {% do effect.update(problem=dbt_cdc._refused_change(instance, plan, change, changes, was_dropped))
+        if change.operation == 'DDL' %}
     {% if change.operation == 'TRUNCATE' or effect.problem or not change.columns %}
         {#- of what lists no columns the text tells -#}
         {% for name in plan.columns if not (effect.problem or change.columns)

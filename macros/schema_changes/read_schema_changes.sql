@@ -54,14 +54,12 @@
     {% set is_list = columns is sequence and columns is not string and columns is not mapping %}
     {% set wrong = (columns | rejectattr('name') | list) + (columns | rejectattr('type') | list)
         if is_list else [none] %}
-    {% if wrong %}
-        {% do dbt_cdc.raise_cdc_error(
-            22859, 'bad log record of table ' ~ change.source_schema ~ '.' ~ change.source_name
-            ~ ', column after_image, lsn ' ~ change.lsn ~ ': it is no JSON array of columns',
-            'a DDL record lists the columns that it leaves as [{"name": ..., "type": ...}], or is null '
-            ~ 'where the table was dropped; ' ~ dbt_cdc._bad_record_advice()
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22859, 'bad log record of table ' ~ change.source_schema ~ '.' ~ change.source_name
+        ~ ', column after_image, lsn ' ~ change.lsn ~ ': it is no JSON array of columns',
+        'a DDL record lists the columns that it leaves as [{"name": ..., "type": ...}], or is null '
+        ~ 'where the table was dropped; ' ~ dbt_cdc._bad_record_advice()
+    ) if wrong %}
     {% do return(columns or none) %}
 {% endmacro %}
 

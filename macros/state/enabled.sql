@@ -6,17 +6,14 @@
     {% for node in dbt_cdc._state_nodes() %}
         {% set found = load_cached_relation(dbt_cdc._model_relation(node)) %}
         {% set is_view = node.config.materialized == 'state_view' %}
-        {% if found is not none and (found.is_view != is_view or not dbt_cdc._has_columns_of(node, found)) %}
-            {% do taken.append(node.alias) %}
-        {% endif %}
+        {% do taken.append(node.alias)
+            if found is not none and (found.is_view != is_view or not dbt_cdc._has_columns_of(node, found)) %}
     {% endfor %}
-    {% if taken %}
-        {% do dbt_cdc.raise_cdc_error(
-            22906, 'schema ' ~ dbt_cdc._state_relation('change_tables').schema ~ ' has objects under names of '
-            ~ 'change data capture that are not its own: ' ~ taken | join(', '),
-            'rename them, or give the target another schema'
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22906, 'schema ' ~ dbt_cdc._state_relation('change_tables').schema ~ ' has objects under names of '
+        ~ 'change data capture that are not its own: ' ~ taken | join(', '),
+        'rename them, or give the target another schema'
+    ) if taken %}
 {% endmacro %}
 
 
@@ -57,10 +54,8 @@
 
 
 {% macro _check_enabled() %}
-    {% if not dbt_cdc._has_state('change_tables') %}
-        {% do dbt_cdc.raise_cdc_error(
-            22910, 'schema ' ~ dbt_cdc._state_relation('change_tables').schema ~ ' is not enabled for change '
-            ~ 'data capture', 'check the target; dbt run enables it, or dbt run-operation enable_db'
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22910, 'schema ' ~ dbt_cdc._state_relation('change_tables').schema ~ ' is not enabled for change '
+        ~ 'data capture', 'check the target; dbt run enables it, or dbt run-operation enable_db'
+    ) if not dbt_cdc._has_state('change_tables') %}
 {% endmacro %}

@@ -84,11 +84,9 @@
 
 {% macro _find_job(job_type, jobs) %}
     {% set job = jobs.get(job_type) %}
-    {% if not job %}
-        {% do dbt_cdc.raise_cdc_error(
-            22997, "the job '" ~ job_type ~ "' does not exist", 'make it with add_job'
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22997, "the job '" ~ job_type ~ "' does not exist", 'make it with add_job'
+    ) if not job %}
     {% do return(job) %}
 {% endmacro %}
 
@@ -129,12 +127,10 @@
 
 {#- The ranges, each with SQL Server's error number. -#}
 {% macro _check_job(job_type, given) %}
-    {% if job_type not in ['capture', 'cleanup'] %}
-        {% do dbt_cdc.raise_cdc_error(
-            22992, "job_type '" ~ (job_type if job_type is not none else 'NULL') ~ "' is unknown",
-            "give 'capture' or 'cleanup'"
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22992, "job_type '" ~ (job_type if job_type is not none else 'NULL') ~ "' is unknown",
+        "give 'capture' or 'cleanup'"
+    ) if job_type not in ['capture', 'cleanup'] %}
     {% set others = {
         'capture': (22995, ['retention', 'threshold']),
         'cleanup': (22996, ['maxtrans', 'maxscans', 'continuous', 'pollinginterval']),
@@ -152,10 +148,8 @@
     } %}
     {% for name, value in given.items() if value is not none %}
         {% set number, low, high = ranges[name] %}
-        {% if value is not number or value != value | int or value < low or value > high %}
-            {% do dbt_cdc.raise_cdc_error(
-                number, name ~ ' is ' ~ value, 'give a whole number from ' ~ low ~ ' to ' ~ high
-            ) %}
-        {% endif %}
+        {% do dbt_cdc.raise_cdc_error(
+            number, name ~ ' is ' ~ value, 'give a whole number from ' ~ low ~ ' to ' ~ high
+        ) if value is not number or value != value | int or value < low or value > high %}
     {% endfor %}
 {% endmacro %}

@@ -25,10 +25,9 @@
         ) %}
     {% endfor %}
     {#- a first publication that died had shown its versions; the view, which names its instances, has not moved -#}
-    {% if not state.high_end and is_own and not (state.intervals and load_cached_relation(view) is not none) %}
-        {% do state.update(
-            scanned_lsn=[state.scanned_lsn, dbt_cdc._tracking_state().scanned_lsn] | max) %}
-    {% endif %}
+    {% do state.update(
+        scanned_lsn=[state.scanned_lsn, dbt_cdc._tracking_state().scanned_lsn] | max)
+        if not state.high_end and is_own and not (state.intervals and load_cached_relation(view) is not none) %}
     {% do return(state) %}
 {% endmacro %}
 

@@ -54,12 +54,10 @@
     or the new ones, or wider ones where the log has no DDL that tells them. Until it has captured a row and is
     published, its types are those of its YAML: a first bad record tells that one is wrong. -#}
 {% macro _check_unedited(instance, registered, is_published=true) %}
-    {% if not registered.columns %}
-        {% do dbt_cdc.raise_cdc_error(
-            22981, "capture instance '" ~ instance.name ~ "' has no columns in captured_columns, as where "
-            ~ 'disable_table was stopped', dbt_cdc._begin_anew_advice(registered, 'let it end, and ')
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22981, "capture instance '" ~ instance.name ~ "' has no columns in captured_columns, as where "
+        ~ 'disable_table was stopped', dbt_cdc._begin_anew_advice(registered, 'let it end, and ')
+    ) if not registered.columns %}
     {% set given, fixed, is_same, is_same_type = [], [], [], [] %}
     {% for column in instance.columns %}
         {% set data_type = column.data_type | lower %}
@@ -168,12 +166,10 @@
 {% macro _find_registered(capture_instance) %}
     {% set known = dbt_cdc._registered_if_any() %}
     {% set instance = known.get((capture_instance or '') | string | lower) %}
-    {% if not instance %}
-        {% do dbt_cdc.raise_cdc_error(
-            22981, "capture instance '" ~ (capture_instance or 'NULL') ~ "' does not exist",
-            'there are ' ~ (known.keys() | sort | join(', ') or 'none')
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22981, "capture instance '" ~ (capture_instance or 'NULL') ~ "' does not exist",
+        'there are ' ~ (known.keys() | sort | join(', ') or 'none')
+    ) if not instance %}
     {% do return(instance) %}
 {% endmacro %}
 

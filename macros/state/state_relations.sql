@@ -2,9 +2,8 @@
     schema has captured is no state of this one, so `--defer` does not reach them. `validity_intervals` is a
     view beside them, replaced whole at each publication (docs/decisions/0002). -#}
 {% macro _state_relation(name) %}
-    {% if execute and not dbt_cdc._is_unit_test() %}
-        {% do return(dbt_cdc._model_relation(graph.nodes['model.dbt_cdc.' ~ name])) %}
-    {% endif %}
+    {% do return(dbt_cdc._model_relation(graph.nodes['model.dbt_cdc.' ~ name]))
+        if execute and not dbt_cdc._is_unit_test() %}
     {% do return(ref('dbt_cdc', name)) %}
 {% endmacro %}
 

@@ -2,14 +2,12 @@
 {% macro _check_configs() %}
     {% for node in graph.nodes.values() | sort(attribute='name')
         if node.resource_type == 'model' and node.fqn[:2] == ['dbt_cdc', 'metadata'] %}
-        {% if node.config.materialized not in ['state_table', 'state_view', 'scan', 'publication'] %}
-            {% do dbt_cdc.raise_cdc_error(
-                22938, 'model ' ~ node.name ~ " of dbt_cdc is materialized as '" ~ node.config.materialized
-                ~ "', which would replace what it holds",
-                'in dbt_project.yml, set +materialized under the name of the project: models: {'
-                ~ project_name ~ ': {+materialized: ' ~ node.config.materialized ~ '}}'
-            ) %}
-        {% endif %}
+        {% do dbt_cdc.raise_cdc_error(
+            22938, 'model ' ~ node.name ~ " of dbt_cdc is materialized as '" ~ node.config.materialized
+            ~ "', which would replace what it holds",
+            'in dbt_project.yml, set +materialized under the name of the project: models: {'
+            ~ project_name ~ ': {+materialized: ' ~ node.config.materialized ~ '}}'
+        ) if node.config.materialized not in ['state_table', 'state_view', 'scan', 'publication'] %}
         {% do dbt_cdc._check_location(node, 'dbt_cdc') %}
     {% endfor %}
 {% endmacro %}
@@ -17,14 +15,12 @@
 
 {#- Delta takes over the files that a folder has, and a change table must begin empty. -#}
 {% macro _check_location(node, scope) %}
-    {% if node.config.get('location_root') %}
-        {% do dbt_cdc.raise_cdc_error(
-            22938, 'model ' ~ node.name ~ " has location_root '" ~ node.config.location_root
-            ~ "', and state and change tables are where their schema is",
-            'keep location_root for other models, in dbt_project.yml: models: {' ~ scope
-            ~ ': {+location_root: null}}, and give the schema a location'
-        ) %}
-    {% endif %}
+    {% do dbt_cdc.raise_cdc_error(
+        22938, 'model ' ~ node.name ~ " has location_root '" ~ node.config.location_root
+        ~ "', and state and change tables are where their schema is",
+        'keep location_root for other models, in dbt_project.yml: models: {' ~ scope
+        ~ ': {+location_root: null}}, and give the schema a location'
+    ) if node.config.get('location_root') %}
 {% endmacro %}
 
 
