@@ -6,7 +6,7 @@
         'an LSN is 0x and 20 upper-case hexadecimal digits, of which one is not 0; ' ~ dbt_cdc._bad_record_advice()
     ) if found.malformed %}
     {% do dbt_cdc._log_line(
-        'the commit ' ~ found.timeless_lsn ~ ' has no record_time: no window by time has its changes'
+        'the commit ' ~ found.timeless_lsn ~ ' has no record_time: no window by time that has an end has its changes'
     ) if found.timeless_lsn %}
     {#- where there is a commit, the window's records are checked -#}
     {% do dbt_cdc.raise_cdc_error(

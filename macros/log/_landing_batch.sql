@@ -109,9 +109,11 @@
 {% endmacro %}
 
 
-{#- A command to mend what has landed with. -#}
+{#- A command to mend what has landed with; names of files may have what YAML or the shell reads otherwise. -#}
 {% macro _landing_statement(sql) %}
-    {% do return('dbt run-operation run_statement --args "statement: ' ~ sql ~ '"') %}
+    {% set is_plain = not modules.re.search('["$`!\\\\]|: | #', sql) %}
+    {% do return('dbt run-operation run_statement --args ' ~ (
+        '"statement: ' ~ sql ~ '"' if is_plain else dbt_cdc._shell_text('statement: ' ~ tojson(sql)))) %}
 {% endmacro %}
 
 

@@ -211,23 +211,24 @@ order by number
         {% if row.difference == 'goes on' %}
             {% do longer.append(dict(file, files=0)) %}
         {% else %}
-        {% set never = [] %}
-        {% for new in rows if new.file_name == row.file_name and new.difference in ['is new', 'goes on'] %}
-            {% do never.append(new.lines ~ ' from line ' ~ new.file_line ~ ' on') %}
-        {% endfor %}
-        {% do dbt_cdc._landing_error(
-            'file ' ~ row.file_name ~ ', line ' ~ row.file_line,
-            'the file changed after it was read (' ~ file.landed_size ~ ' bytes then, ' ~ file.file_size
-            ~ ' now): this line ' ~ row.difference,
-            (dbt_cdc._landing_advice_anew(batch, row.mark_topic) ~ '; else '
-                if row.mark_topic and row.difference == 'is another' and (row.lines > 1 or row.file_line == 1))
-            ~ 'put the file back as it was, and what is new into a file of its own; or, if what has landed is right as '
-            ~ 'it is: ' ~ ('first put its new lines (' ~ never | join(', ')
-                ~ '), which would never land then, into a file of their own; ' if never)
-            ~ dbt_cdc._landing_statement(
-                'update ' ~ batch.log ~ ' set file_size = ' ~ file.file_size ~ ', file_modified_at = timestamp_micros('
-                ~ file.file_micros ~ ") where file_name = '" ~ row.file_name ~ "'")
-        ) %}
+            {% set never = [] %}
+            {% for new in rows if new.file_name == row.file_name and new.difference in ['is new', 'goes on'] %}
+                {% do never.append(new.lines ~ ' from line ' ~ new.file_line ~ ' on') %}
+            {% endfor %}
+            {% do dbt_cdc._landing_error(
+                'file ' ~ row.file_name ~ ', line ' ~ row.file_line,
+                'the file changed after it was read (' ~ file.landed_size ~ ' bytes then, ' ~ file.file_size
+                ~ ' now): this line ' ~ row.difference,
+                (dbt_cdc._landing_advice_anew(batch, row.mark_topic) ~ '; else '
+                    if row.mark_topic and row.difference == 'is another' and (row.lines > 1 or row.file_line == 1))
+                ~ 'put the file back as it was, and what is new into a file of its own; or, if what has landed is right '
+                ~ 'as it is: ' ~ ('first put its new lines (' ~ never | join(', ')
+                    ~ '), which would never land then, into a file of their own; ' if never)
+                ~ dbt_cdc._landing_statement(
+                    'update ' ~ batch.log ~ ' set file_size = ' ~ file.file_size
+                    ~ ', file_modified_at = timestamp_micros(' ~ file.file_micros ~ ') where file_name = '
+                    ~ dbt_cdc._literal(row.file_name))
+            ) %}
         {% endif %}
     {% endfor %}
     {% do batch.update(files=longer + batch.files) %}

@@ -54,7 +54,7 @@ def test_before_the_first_publication(shop: Capture) -> None:
         shop.project.ok(*command)
     assert not shop.sql("select * from {schema}.scan_transactions")
     captured = shop.run("--select", "+dbo_items_ct")  # not published
-    assert "has no record_time: no window by time has its changes" in captured.output
+    assert "has no record_time: no window by time that has an end has" in captured.output
     nothing = "CDC 313: nothing is published yet for capture instance dbo_items: dbt run --select"
     result = shop.project.dbt("run", "--select", "changes")
     assert nothing in result.messages["changes"].message
