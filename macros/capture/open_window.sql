@@ -92,6 +92,7 @@
     asked whether the other transactions did. `schema_changes`: the DDL and TRUNCATE records of captured
     tables. -#}
 {% macro _find_work(state) %}
+    {% do dbt_cdc._check_session_settings() %}
     {% set scanned_lsn = state.scanned_lsn %}
     {% set found = dbt_cdc._fetch(dbt_cdc._work_sql(state))[0] %}
     {% do dbt_cdc._check_time_zone(found.time_zone) %}

@@ -131,6 +131,7 @@
 {% macro _consumed_state() %}
     {% set cache = dbt_cdc._invocation_cache() %}
     {% if 'consumed_state' not in cache %}
+        {% do dbt_cdc._check_session_settings() if dbt_cdc._is_building() %}
         {% set intervals = cache.get('published_intervals') or dbt_cdc._published_state().intervals %}
         {% do cache.update(consumed_state=dict(dbt_cdc._consumed_so_far(), intervals=intervals)) %}
     {% endif %}
@@ -147,10 +148,8 @@
             if dbt_cdc._has_state('consumer_bookmarks') else "'[]'" %}
         {% set row = dbt_cdc._fetch(
             'select (' ~ bookmarks ~ ') as bookmarks, ('
-            ~ dbt_cdc._as_json(dbt_cdc._registered_state_sql()) ~ ') as instances, ' ~ dbt_cdc._session_time_zone()
-            ~ ' as time_zone'
+            ~ dbt_cdc._as_json(dbt_cdc._registered_state_sql()) ~ ') as instances'
         )[0] %}
-        {% do dbt_cdc._check_time_zone(row.time_zone) if dbt_cdc._is_building() and '=' in row.time_zone %}
         {% do found.update(bookmarks=dbt_cdc._bookmarks(fromjson(row.bookmarks))) %}
         {% for name, instance in dbt_cdc._registered_state(fromjson(row.instances)).items() %}
             {% do found.instances.update({name: dict(

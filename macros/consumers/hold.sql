@@ -47,8 +47,8 @@
             {% for bookmark in dbt_cdc._bookmarks_before(
                 instance.capture_instance | lower, bookmarks, state.instances
             ) if bookmark.last_lsn and bookmark.last_lsn < instance.new_low_end
-                and (bookmark.capture_instance == instance.capture_instance
-                    or instance.low_end <= bookmark.last_lsn) %}
+                and (bookmark.capture_instance | lower == instance.capture_instance | lower
+                    or (instance.lost_lsn or '') <= bookmark.last_lsn) %}
                 {% do asked.append({
                     'name': name, 'last_lsn': bookmark.last_lsn, 'loss': none, 'instance': instance,
                     'consumed': bookmark.capture_instance, 'is_of_several':

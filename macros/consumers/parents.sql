@@ -9,7 +9,9 @@
         if not (model.config.get('meta') or {}).get('may_run_ahead') %}
     {#- what one has of an instance that has ended, another may have from there on -#}
     {% for id in seen if behind %}
-        {% do followed.extend(state.bookmarks.get(dbt_cdc._consumer_name(graph.nodes[id]), {})) %}
+        {% for instance, bookmark in state.bookmarks.get(dbt_cdc._consumer_name(graph.nodes[id]), {}).items() %}
+            {% do followed.append(instance) if bookmark.mode %}
+        {% endfor %}
     {% endfor %}
     {% set behind = behind | rejectattr('goes_on_with', 'in', followed) | list %}
     {% set first = (behind | sort(attribute='last_lsn') + [none])[0] %}

@@ -8,10 +8,11 @@
 {% endmacro %}
 
 
-{#- The model of this project that writes a table, so that its run comes before the log's; none where there is none.
-    Spark lists a schema called MyTeam as myteam. -#}
-{% macro _model_of(relation) %}
-    {% for node in graph.nodes.values() if node.resource_type == 'model' and node.package_name == project_name
+{#- The model that writes a table, of this project, so that its run comes before the log's, or of `any_package`; none
+    where there is none. Spark lists a schema called MyTeam as myteam. -#}
+{% macro _model_of(relation, any_package=false) %}
+    {% for node in graph.nodes.values() if node.resource_type == 'model'
+        and (any_package or node.package_name == project_name)
         and (node.schema ~ '.' ~ node.alias) | lower == (relation.schema ~ '.' ~ relation.identifier) | lower %}
         {% do return(node.name) %}
     {% endfor %}
@@ -21,7 +22,7 @@
 
 {#- What `--select` finds a log by; its table may have an alias. -#}
 {% macro _selected(log) %}
-    {% do return(dbt_cdc._model_of(log) or log.identifier) %}
+    {% do return(dbt_cdc._model_of(log, any_package=true) or log.identifier) %}
 {% endmacro %}
 
 

@@ -27,46 +27,14 @@
 
 
 {#- The zone in which the session reads and writes times; else what it reads otherwise: times without one (the name of
-    their type), backslashes of literals (`escaped`), a comma in a decimal (`comma`), what a setting loses or alters
-    (its name and value, which Spark puts in the place of ${...}). -#}
+    their type), backslashes of literals (`escaped`), a comma in a decimal (`comma`). -#}
 {% macro _session_time_zone() %}
-    {% set type, refused = "typeof(timestamp'1970-01-01 00:00:00')", [] %}
-    {% for name, setting in dbt_cdc._refused_settings().items() %}
-        {% do refused.append("when '${" ~ name ~ "}' rlike '(?i)^(" ~ setting.refused ~ ")$' then '" ~ name ~ "=${"
-            ~ name ~ "}'") %}
-    {% endfor %}
+    {% set type = "typeof(timestamp'1970-01-01 00:00:00')" %}
     {% do return(
         "case when length('\\\\') = 2 then 'escaped' "
         ~ "when from_json('{\"a\": \"1,5\"}', 'a decimal(9,2)', map('locale', '" ~ dbt_cdc._number_locale()
-        ~ "')).a is not null then 'comma' " ~ refused | join(' ') ~ ' when ' ~ type
-        ~ " = 'timestamp' then current_timezone() else " ~ type ~ ' end'
+        ~ "')).a is not null then 'comma' when " ~ type ~ " = 'timestamp' then current_timezone() else " ~ type ~ ' end'
     ) %}
-{% endmacro %}
-
-
-{#- Settings that lose or alter what a run reads or writes, and nothing of the run shows it; `refused` is a pattern. -#}
-{% macro _refused_settings() %}
-    {% do return({
-        'spark.sql.parquet.outputTimestampType': {
-            'refused': 'timestamp_millis', 'valid': 'TIMESTAMP_MICROS', 'reason': 'times would lose microseconds',
-        },
-        'spark.databricks.delta.stalenessLimit': {
-            'refused': '.*[1-9].*', 'valid': '0',
-            'reason': 'a consumer would read a change table as it was, and pass over what was captured since',
-        },
-        'spark.sql.files.ignoreMissingFiles': {
-            'refused': 'true', 'valid': 'false', 'reason': 'the changes in a file that is gone would be missing',
-        },
-        'spark.sql.files.ignoreCorruptFiles': {
-            'refused': 'true', 'valid': 'false', 'reason': 'the changes in a broken file would be missing',
-        },
-        'spark.sql.parser.quotedRegexColumnNames': {
-            'refused': 'true', 'valid': 'false', 'reason': '`__$start_lsn` would be a pattern, not a name',
-        },
-        'spark.sql.legacy.json.allowEmptyString.enabled': {
-            'refused': 'true', 'valid': 'false', 'reason': 'an empty text in the place of a number would be NULL',
-        },
-    }) %}
 {% endmacro %}
 
 
@@ -93,14 +61,6 @@
         {% do dbt_cdc.raise_cdc_error(
             22859, "the session's spark.sql.timestampType is TIMESTAMP_NTZ",
             "set spark.sql.timestampType: TIMESTAMP_LTZ in the profile: a time with an offset would lose it"
-        ) %}
-    {% elif '=' in time_zone %}
-        {% set name, value = time_zone.split('=', 1) %}
-        {% set setting = dbt_cdc._refused_settings()[name] %}
-        {% do dbt_cdc.raise_cdc_error(
-            22859, "the session's " ~ name ~ ' is ' ~ value,
-            'set it to ' ~ setting.valid ~ ' in the profile, of a Thrift server in its own configuration: '
-            ~ setting.reason
         ) %}
     {% elif time_zone not in ['UTC', 'Etc/UTC', 'GMT', 'Z', '+00:00', 'Etc/GMT'] %}
         {% do dbt_cdc.raise_cdc_error(

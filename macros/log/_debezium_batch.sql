@@ -6,7 +6,7 @@
     none), `database` the connector and the database that the log is of, `cut_lsn` where a log begins whose first
     records were removed. -#}
 {% macro _debezium_batch(events, log, is_incremental, connector) %}
-    {% do dbt_cdc._check_session_time_zone() if execute and dbt_cdc._is_building() %}
+    {% do dbt_cdc._check_session_settings() if execute and dbt_cdc._is_building() %}
     {% set batch = dbt_cdc._debezium_connector(connector) %}
     {% do batch.update({
         'events': events, 'log': log, 'is_incremental': is_incremental,

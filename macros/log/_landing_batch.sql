@@ -5,7 +5,7 @@
 {% macro _landing_batch(name, holes, late) %}
     {% set is_looking = execute and not flags.EMPTY and not dbt_cdc._is_unit_test() %}
     {% do dbt_cdc._check_reads_all() if is_looking %}
-    {% do dbt_cdc._check_session_time_zone() if is_looking and dbt_cdc._is_building() %}
+    {% do dbt_cdc._check_session_settings() if is_looking and dbt_cdc._is_building() %}
     {% set batch = dbt_cdc._landing_first_batch(name, holes, late, is_looking) %}
     {% do dbt_cdc._landing_check_model(name) if execute %}
     {% set is_anew = execute and not is_incremental() and not dbt_cdc._is_unit_test() %}

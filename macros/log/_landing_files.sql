@@ -221,8 +221,8 @@ order by number
                 ~ ' now): this line ' ~ row.difference,
                 (dbt_cdc._landing_advice_anew(batch, row.mark_topic) ~ '; else '
                     if row.mark_topic and row.difference == 'is another' and (row.lines > 1 or row.file_line == 1))
-                ~ 'put the file back as it was, and what is new into a file of its own; or, if what has landed is right '
-                ~ 'as it is: ' ~ ('first put its new lines (' ~ never | join(', ')
+                ~ 'put the file back as it was, and what is new into a file of its own; or, if what has landed is '
+                ~ 'right as it is: ' ~ ('first put its new lines (' ~ never | join(', ')
                     ~ '), which would never land then, into a file of their own; ' if never)
                 ~ dbt_cdc._landing_statement(
                     'update ' ~ batch.log ~ ' set file_size = ' ~ file.file_size

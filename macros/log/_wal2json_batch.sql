@@ -5,7 +5,7 @@
     `landed` counts the lines up to `resume_position`, `copies` those that are there twice, `places` those of this batch
     without copies; `low_position` is the lowest. Of a view nothing is known before it is read. -#}
 {% macro _wal2json_batch(events, log, is_incremental) %}
-    {% do dbt_cdc._check_session_time_zone() if execute and dbt_cdc._is_building() %}
+    {% do dbt_cdc._check_session_settings() if execute and dbt_cdc._is_building() %}
     {% set batch = {
         'log': log, 'is_incremental': is_incremental, 'is_bounded': false, 'position': none, 'last_position': none,
         'resume_position': none, 'last_commit': 0, 'has_repeats': true, 'has_old_lines': false,

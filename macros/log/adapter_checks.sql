@@ -53,6 +53,7 @@
 
 {#- Times become text in the zone of the session: asked before any is written. -#}
 {% macro _check_session_time_zone() %}
+    {% do dbt_cdc._check_session_settings() %}
     {% do dbt_cdc._check_time_zone(
         dbt_cdc._fetch('select ' ~ dbt_cdc._session_time_zone() ~ ' as time_zone')[0].time_zone) %}
 {% endmacro %}

@@ -115,7 +115,7 @@
 {% macro _alters_column(text, column) %}
     {% set name = modules.re.escape(column) %}
     {#- Oracle modifies several in brackets -#}
-    {% set before = 'modify\\s*\\((?:(?:[^()]|\\((?:[^()]|\\([^()]*\\))*\\))*,)?' %}
+    {% set before = '(?:alter|modify)\\s*(?:column\\s*)?\\((?:(?:[^()]|\\((?:[^()]|\\([^()]*\\))*\\))*,)?' %}
     {% do return(modules.re.search(
         '\\b((alter|modify|change)\\s+(column\\s+|(?!column\\s))(if\\s+exists\\s+)?|' ~ before ~ ')\\s*["`\\[]?' ~ name
         ~ '["`\\]]?(?=[\\s)])(?!\\s+(set\\s+(?!data\\b)|drop\\b|add\\b|rename\\b|to\\b))',

@@ -24,8 +24,10 @@
         if dbt_cdc._source_of(change) == dbt_cdc._source_of(instance)
         and change.commit_lsn >= (start_lsn or '')
         and change.commit_lsn < (registered.end_lsn or '0xG') and not plan.problem %}
-        {#- what a publication that died has emptied begins there: the DROP before it is below -#}
+        {#- what a publication that died has emptied begins there, by another table's rename: the DROP before it is
+            below -#}
         {% set was_dropped = registered.has_drop_pending or registered.lost_lsn == change.commit_lsn
+            and dbt_cdc._old_name_of_table(change.ddl_command or '', instance.source_name)
             if plan.is_dropped is none else plan.is_dropped %}
         {% set effect = dbt_cdc._effect_of_change(instance, plan, change, changes, was_dropped) %}
         {% do plan.history.append(dict(change, is_update=effect.is_update)) %}

@@ -137,8 +137,7 @@ def consumed(bookmarks: Rows = (), ended: Sequence[str] = (), **lost_lsns: str) 
         )
         for instance in INSTANCES
     ]
-    texts = {"bookmarks": json.dumps(bookmarks), "instances": json.dumps(instances)}
-    return [{**texts, "time_zone": "UTC"}]
+    return [{"bookmarks": json.dumps(bookmarks), "instances": json.dumps(instances)}]
 
 
 def published() -> Rows:
