@@ -113,6 +113,7 @@ changes as (
         copies,
         mask,
         {{ dbt_cdc._exported_full_mask(names | length) }} as full_mask,
+        {{ dbt_cdc._indent(dbt_cdc._exported_is_displaced(captured), 8) }} as is_displaced,
         {%- set has_large = dbt_cdc._exported_has_large(captured) %}
         {{ 'aggregate(' ~ dbt_cdc._indent(dbt_cdc._exported_cleared(captured), 8) ~ ', ' if has_large -}}
         to_json(named_struct(
@@ -179,7 +180,7 @@ checked as (
             when copies > 1 then {{ dbt_cdc._raise_bad_record(
                 place, "concat(cast(copies as string), ' rows of it differ')",
                 'export the change table anew: its rows never change') | indent(16) }}
-            when not if(
+            when is_displaced or not if(
                 operations = array(3, 4),
                 coalesce(length(mask) = length(full_mask) and mask <= full_mask, false),
                 mask <=> full_mask
