@@ -542,6 +542,16 @@ def test_columns_that_the_export_of_an_update_leaves_out(notes: Exported, mask: 
 
 
 @pytest.mark.more
+def test_columns_in_another_order(notes: Exported) -> None:
+    """The mask's bits are of places: a value that changed has none."""
+    begin(notes)
+    change(notes, 50, 40, 3, 1, "a", "0x01")
+    change(notes, 50, 40, 4, 1, "b", "0x01")
+    commit(notes, 50)
+    assert "its __$update_mask is 01, and that of the captured" in notes.run().output
+
+
+@pytest.mark.more
 def test_a_transaction_of_other_tables_that_began_earlier(notes: Exported) -> None:
     """Its beginning is no record of the log."""
     begin(notes)
