@@ -46,8 +46,8 @@
     when {{ window.to_lsn }} > high_end then raise_error(concat(
         'CDC 313: to_lsn ', {{ window.to_lsn }}, ' is above the high end ', high_end,
         {{ dbt_cdc._literal(' of capture instance ' ~ window.capture_instance
-            ~ dbt_cdc._advice('it is not published yet; end at or before the high end (get_max_lsn), or '
-            ~ 'run dbt first')) }}))
+            ~ dbt_cdc._advice('it is not published yet; end at or before the high end '
+            ~ '(validity_intervals has it, also of an instance that has ended), or run dbt first')) }}))
 {%- endmacro %}
 
 

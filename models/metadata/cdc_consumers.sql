@@ -46,7 +46,9 @@ select
         bookmarks.last_time <= waiting.last_time, bookmarks.last_time, waiting.first_time
     )), 0), 0) as lag_seconds,
     coalesce(waiting.transactions, 0) as lag_transactions,
-    coalesce(bookmarks.last_lsn < instances.lost_lsn, false) as is_stale,
+    -- of an instance that was disabled the changes are gone
+    coalesce(bookmarks.last_lsn < instances.lost_lsn, instances.capture_instance is null)
+        as is_stale,
     bookmarks.open_lsn,
     bookmarks.consumed_at,
     bookmarks.create_date

@@ -91,8 +91,10 @@ def test_each_promise_is_shown_by_make_test() -> None:
     assert len(promises) > 30
     for promise in promises:
         shown = []
-        for name in re.findall(r"\btest_\w+", promise):
+        kept = re.split(r"\b(?:more|soak): ", promise)[0]
+        for name, test in re.findall(r"\b(test_\w+)(?:[.]py)?(?:[.](test_\w+))?", kept):
             for file in tests.rglob(f"{name}.py"):
+                assert not test or "mark.more" not in marks_of(file, test), (name, test)
                 names = re.findall(r"^def (test_\w+)", file.read_text(encoding="utf-8"), re.M)
                 marks = [marks_of(file, test) for test in names]
                 shown += [m for m in marks if "mark.soak" not in m and "mark.more" not in m]

@@ -748,6 +748,10 @@ def test_what_is_behind_a_truncate_in_its_transaction_counts(
         "select low_end from {schema}.validity_intervals where capture_instance = 'dbo_items'"
     )
     assert low.low_end == commit
+    # a column that the source calls otherwise, and no DDL tells
+    capturing.land(writer.commit("items", after={"id": 5, "nom": "n5"}))
+    told = ("--select", "+scan_transactions", "--vars", "{cdc_report_new_columns: true}")
+    assert "CDC 22930" in capturing.project.dbt("run", *told).output
 
 
 @pytest.mark.more

@@ -100,6 +100,12 @@ def test_enable_db(empty: Capture) -> None:
     assert len(empty.changes(ITEMS)) == 1
     assert "CDC 22905" in operation(empty, "enable_db").output
 
+    empty.sql("create table {schema}.mine_ct (a int) using delta")
+    assert operation(empty, "dbt_cdc._note_agent", note="ends").success
+    result = operation(empty, "disable_db", schema_name=empty.schema, dry_run=False)
+    assert result.success, result.output
+    assert objects(empty) == {"landed", "raw_log", "items", "mine_ct"}
+
 
 @pytest.mark.more
 def test_disable_db_removes_everything_that_is_ours(empty: Capture) -> None:

@@ -28,7 +28,7 @@ SCENARIOS = CaptureInstance(
     "dbo", "scenarios", "dbo_scenarios", (("id", "string"), ("value", "string")), ("id",)
 )
 MASKS = CaptureInstance(
-    "dbo", "masks", "dbo_masks", tuple((f"c{n}", "int") for n in range(1, 6)), ("c1",)
+    "dbo", "masks", "dbo_masks", tuple((f"c{n}", "int") for n in range(1, 61)), ("c1",)
 )
 USERS = CaptureInstance(
     "dbo", "users", "dbo_users", (("id", "int"), ("name", "string"), ("birthday", "date")), ("id",)
@@ -126,11 +126,11 @@ def story(
     writer.commit(insert("H", "h"), insert("I", "i"), delete("I", "i"), delete("G", "doomed"))
     writer.commit(delete("H", "h"))
     windows["scenarios"] = start, writer.commit(insert("H", "again"))
-    first = {f"c{n}": 0 for n in range(1, 6)}
+    first = {f"c{n}": 0 for n in range(1, 61)}  # more than a number of 56 bits holds
     mask = [{**first, "c1": key} for key in range(4)]
     writer.commit(*(("INSERT", "masks", None, row) for row in mask[:3]))
     start = int_to_lsn(writer.lsn + 1)
-    changed, again = {**mask[0], "c3": 1}, {**mask[0], "c3": 1, "c2": 1}
+    changed, again = {**mask[0], "c3": 1}, {**mask[0], "c3": 1, "c60": 1}
     writer.commit(("UPDATE", "masks", mask[0], changed), ("DELETE", "masks", mask[1], None))
     writer.commit(
         ("UPDATE", "masks", changed, again),
@@ -233,7 +233,7 @@ def test_g12_masks_of_net_changes(story: tuple[Capture, dict[str, tuple[str, str
     (found,) = rows(capture, [f"get_net_changes('dbo_masks', '{low}', '{high}', 'all with mask')"])
     assert in_order(found, "c1", "__$operation") == [(0, 4), (1, 4), (2, 1), (3, 2)]
     masks = {row["c1"]: row["__$update_mask"] for row in found}
-    assert masks == {0: "0x06", 1: "0x1F", 2: None, 3: None}
+    assert masks == {0: "0x0800000000000004", 1: "0x0FFFFFFFFFFFFFFF", 2: None, 3: None}
 
 
 def test_g13_lsn_arithmetic(orders: Capture) -> None:

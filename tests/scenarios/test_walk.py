@@ -13,7 +13,7 @@ import random
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -31,7 +31,7 @@ from reference.capture import (
     transactions,
 )
 from reference.change_tracking import TrackedTable
-from reference.log import UTC, LogRecord
+from reference.log import LogRecord
 from statements import fault_at
 from steps import FAULTS
 from tracking import tracked_models
@@ -345,8 +345,9 @@ class Walk:
         if not commits or not self.capture.intervals():
             return
         kept = self.rng.choice(commits)
-        minutes = int((datetime.now(UTC) - kept.record_time) / timedelta(minutes=1))
-        self.operation("change_job", job_type="cleanup", retention=minutes + 1)
+        last = max(r.record_time for r in commits)
+        minutes = max(1, (last - kept.record_time) // timedelta(minutes=1))
+        self.operation("change_job", job_type="cleanup", retention=minutes)
         result = self.operation("cleanup")
         assert result.success or "CDC " in result.output, result.output
         for name, (low, high) in self.capture.intervals().items():

@@ -63,7 +63,7 @@ select * from (
                         ' of capture instance dbo_orders: older changes were removed or never captured; start at or after the low end (get_min_lsn), or load the table anew (dbt_packages/dbt_cdc/docs/errors.md)'))
                     when '0x000000000000000000FF' > high_end then raise_error(concat(
                         'CDC 313: to_lsn ', '0x000000000000000000FF', ' is above the high end ', high_end,
-                        ' of capture instance dbo_orders: it is not published yet; end at or before the high end (get_max_lsn), or run dbt first (dbt_packages/dbt_cdc/docs/errors.md)'))
+                        ' of capture instance dbo_orders: it is not published yet; end at or before the high end (validity_intervals has it, also of an instance that has ended), or run dbt first (dbt_packages/dbt_cdc/docs/errors.md)'))
                     else cast(null as string)
                 end as checked
             from schema_of_target.validity_intervals
