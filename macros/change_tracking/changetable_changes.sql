@@ -38,6 +38,12 @@
     {%- set baseline = 'greatest(coalesce(' ~ last_sync_version ~ ', 0), '
         ~ dbt_cdc._published_version('min_valid_version', tracked) ~ ')' -%}
     select
+        {%- for name, data_type in dbt_cdc._change_columns_types(tracked).items() %}
+        {{ dbt_cdc._checked_column(name, data_type) }}{{ ',' if not loop.last }}
+        {%- endfor %}
+    from {{ dbt_cdc._version_guard(tracked, last_sync_version, allow_stale) }}
+    union all
+    select
         sys_change_version,
         sys_change_last_creation as sys_change_creation_version,
         case
@@ -73,12 +79,6 @@
         )
     )
     where sys_change_next_version is null
-    union all
-    select
-        {%- for name, data_type in dbt_cdc._change_columns_types(tracked).items() %}
-        {{ dbt_cdc._checked_column(name, data_type) }}{{ ',' if not loop.last }}
-        {%- endfor %}
-    from {{ dbt_cdc._version_guard(tracked, last_sync_version, allow_stale) }}
 {%- endmacro %}
 
 

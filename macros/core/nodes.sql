@@ -22,7 +22,7 @@
 
 {#- What `--select` finds a log by; its table may have an alias. -#}
 {% macro _selected(log) %}
-    {% do return(dbt_cdc._model_of(log, any_package=true) or log.identifier) %}
+    {% do return((dbt_cdc._model_of(log, any_package=true) if execute) or log.identifier) %}
 {% endmacro %}
 
 

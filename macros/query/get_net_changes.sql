@@ -26,6 +26,10 @@
     {%- set is_told = 'true' if dbt_cdc._told_by_adapters().has_whole_deletes
         else '`__$first`.operation = 3 or ' ~ captured | join(' is not null and ') ~ ' is not null' -%}
     select
+        {{ columns.checked | join(',\n        ') }}
+    from {{ dbt_cdc._validity_guard(window) }}
+    union all
+    select
         `__$start_lsn`,
         {{ dbt_cdc._indent(dbt_cdc._net_operation(window), 4) }} as `__$operation`,
         {{ dbt_cdc._indent(dbt_cdc._net_mask(window), 4) }} as `__$update_mask`,
@@ -65,10 +69,6 @@
         {%- if window.skips_unchanged %}
         and (`__$operation` = 1 or not `__$existed` or not (`__$first`.image <=> {{ image }} and ({{ is_told }})))
         {%- endif %}
-    union all
-    select
-        {{ columns.checked | join(',\n        ') }}
-    from {{ dbt_cdc._validity_guard(window) }}
 {%- endmacro %}
 
 

@@ -1,20 +1,5 @@
 select * from (
         select
-            `__$start_lsn`,
-            `__$seqval`,
-            `__$operation`,
-            `__$update_mask`,
-            `id`,
-            `note`,
-            `amount`,
-            `at`
-        from schema_of_target.dbo_orders_ct
-        where
-            `__$start_lsn` >= '0x00000000000000000001'
-            and `__$start_lsn` <= '0x000000000000000000FF'
-            and `__$operation` <> 3
-        union all
-        select
             checked as `__$start_lsn`,
             checked as `__$seqval`,
             cast(checked as int) as `__$operation`,
@@ -39,4 +24,19 @@ select * from (
             where lower(capture_instance) = 'dbo_orders'
         )
         where checked is not null
+        union all
+        select
+            `__$start_lsn`,
+            `__$seqval`,
+            `__$operation`,
+            `__$update_mask`,
+            `id`,
+            `note`,
+            `amount`,
+            `at`
+        from schema_of_target.dbo_orders_ct
+        where
+            `__$start_lsn` >= '0x00000000000000000001'
+            and `__$start_lsn` <= '0x000000000000000000FF'
+            and `__$operation` <> 3
     )
