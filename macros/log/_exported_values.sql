@@ -101,11 +101,13 @@ end
 {#- The mask's hexadecimal digits. Base64 has another length than digits, or ends with `=`. -#}
 {% macro _exported_mask(relation, columns) -%}
 {%- set name, digits = '`__$update_mask`', 2 * ((columns + 7) // 8) -%}
+{%- set as_base64 = 4 * ((digits + 4) // 6) -%}
 {%- if dbt_cdc._exported_types(relation, []).get('__$update_mask') == 'binary' -%}
 hex({{ name }})
 {%- else -%}
 case
-    when {{ name }} rlike '^0[xX]' and length({{ name }}) = {{ digits + 2 }} then upper(substr({{ name }}, 3))
+    when {{ name }} rlike '^0[xX]' and length({{ name }}) {{ '<> ' ~ as_base64 if as_base64 != digits + 2 else '> 0' }}
+        then upper(substr({{ name }}, 3))
     when {{ name }} rlike '^([0-9A-Fa-f]{2})+\\z' and (length({{ name }}) = {{ digits }} or length({{ name }}) % 4 <> 0)
         then upper({{ name }})
     else hex(unbase64({{ name }}))
