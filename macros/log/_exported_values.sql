@@ -184,7 +184,8 @@ filter(array(
 
 
 {#- Whether a value differs in the rows of an update and the bit at its column's place is not set: the columns of the
-    export are in another order. A rowversion, which is binary, is left out. -#}
+    export are in another order. A rowversion, which is binary, is left out; a mask of another length is refused
+    anyway. -#}
 {% macro _exported_is_displaced(columns) -%}
 {%- set moved = [] -%}
 {%- for column in columns if dbt_cdc._type_family(column.dtype) != 'binary' -%}
@@ -192,7 +193,7 @@ filter(array(
     {%- do moved.append('before.' ~ name ~ ' <> after.' ~ name ~ ' and ' ~ dbt_cdc._exported_bit(columns.index(column))
         ~ ' = 0') -%}
 {%- endfor -%}
-coalesce(operations = array(3, 4) and length(mask) = {{ 2 * ((columns | length + 7) // 8) }} and exists(array(
+coalesce(operations = array(3, 4) and exists(array(
     {{ moved | join(',\n    ') or 'false' }}
 ), is_moved -> is_moved), false)
 {%- endmacro %}
