@@ -9,9 +9,11 @@
     {% if new %}
         {% for instance in new %}{% do dbt_cdc._check_role(instance, is_new=true) %}{% endfor %}
         {% do dbt_cdc._forget_earlier_lives(new, planned.known, window) %}
-        {% do dbt_cdc._drop_outdated(new) %}
-        {% do dbt_cdc._enter_instances(new) %}
+        {% for instance in new %}
+            {% do dbt_cdc._drop_outdated(instance.relation, dbt_cdc._change_table_columns(instance)) %}
+        {% endfor %}
         {% do dbt_cdc._inherit_ddl_history(new) %}
+        {% do dbt_cdc._enter_instances(new) %}
         {% if not planned.known %}
             {% do dbt_cdc._make_jobs() %}
             {% do dbt_cdc._tell_of_jobs() %}
@@ -50,19 +52,8 @@
 {% endmacro %}
 
 
-{#- A table without rows that a run made before its instance is entered has the columns that the YAML had then. -#}
-{% macro _drop_outdated(instances) %}
-    {% for instance in instances if load_cached_relation(instance.relation) is not none %}
-        {% set wanted, found = dbt_cdc._change_table_columns(instance), [] %}
-        {% for column in dbt_cdc._table_columns(instance.relation) %}
-            {% do found.append(column.name) if dbt_cdc._is_same_type(wanted.get(column.name, ''), column.dtype) %}
-        {% endfor %}
-        {% do adapter.drop_relation(load_cached_relation(instance.relation)) if found != wanted.keys() | list %}
-    {% endfor %}
-{% endmacro %}
-
-
-{#- Rows that a killed run has left without their change_tables row are not entered twice. -#}
+{#- Rows that a killed run has left without their change_tables row are not entered twice; those of a YAML that was
+    edited since go. -#}
 {% macro _enter_instances(instances) %}
     {% set rows = {'captured_columns': [], 'index_columns': [], 'change_tables': []} %}
     {% for instance in instances %}
@@ -81,7 +72,25 @@
             start_lsn=registered.start_lsn, lost_lsn=registered.lost_lsn, has_drop_pending=false, create_date='now',
             partition_switch=instance.allow_partition_switch, **id)) %}
     {% endfor %}
+    {% do dbt_cdc._forget_unlike(rows) %}
     {% for table, entered in rows.items() %}
-        {% do dbt_cdc._insert_state(table, entered, 'object_id = appended.object_id') %}
+        {% set ordinal = {'captured_columns': 'column_ordinal', 'index_columns': 'index_ordinal'}.get(table) %}
+        {% do dbt_cdc._insert_state(table, entered, 'object_id = appended.object_id'
+            ~ (' and ' ~ ordinal ~ ' = appended.' ~ ordinal if ordinal else '')) %}
+    {% endfor %}
+{% endmacro %}
+
+
+{% macro _forget_unlike(rows) %}
+    {% set ids, unlike = rows.change_tables | map(attribute='object_id') | join(', '), [] %}
+    {% for table in ['captured_columns', 'index_columns'] %}
+        {% do unlike.append('(select ' ~ graph.nodes['model.dbt_cdc.' ~ table].columns | join(', ') ~ ' from '
+            ~ dbt_cdc._state_relation(table) ~ ' where object_id in (' ~ ids ~ ')'
+            ~ ('\nexcept\n' ~ dbt_cdc._state_rows(table, rows[table]) if rows[table] else '') ~ ')') %}
+    {% endfor %}
+    {% set found = dbt_cdc._fetch('select object_id from ' ~ unlike | join('\nunion select object_id from ')) %}
+    {% for table in ['captured_columns', 'index_columns'] if found %}
+        {% do run_query(dbt_cdc._in_turn('delete from ' ~ dbt_cdc._state_relation(table) ~ ' where object_id in ('
+            ~ found | map(attribute='object_id') | join(', ') ~ ')')) %}
     {% endfor %}
 {% endmacro %}

@@ -9,6 +9,7 @@
     {% for name, tracked in dbt_cdc._tracked_tables().items() %}
         {% if name not in read.tables %}
             {% do new.append(tracked) %}
+            {% do dbt_cdc._drop_outdated(tracked.relation, dbt_cdc._side_table_columns(tracked)) %}
             {#- of an earlier one, whose disabling died -#}
             {% if tracked.key in published.min_valid_versions %}
                 {% do dbt_cdc._forget_tracked_table(tracked.key) %}
@@ -103,4 +104,23 @@
         'retention_period_units_desc': 'DAYS', 'invalid_cleanup_version': 0, 'hardened_cleanup_version': 0,
     }], 'true')
         if not dbt_cdc._fetch('select 1 from ' ~ dbt_cdc._state_relation('change_tracking_databases')) %}
+{% endmacro %}
+
+
+{#- The columns of a side table in physical order: name -> type. `sys_change_existed` tells whether the row
+    was there before the transaction. `sys_change_columns` has a bit for each column id, 56 in a number; NULL
+    are all columns. -#}
+{% macro _side_table_columns(tracked) %}
+    {% set columns = {
+        'sys_change_version': 'bigint',
+        'sys_change_creation_version': 'bigint',
+        'sys_change_operation': 'string',
+        'sys_change_existed': 'boolean',
+        'sys_change_columns': 'array<bigint>',
+        'sys_change_context': 'string',
+    } %}
+    {% for column in dbt_cdc._key_columns(tracked) %}
+        {% do columns.update({column.name: column.data_type}) %}
+    {% endfor %}
+    {% do return(columns) %}
 {% endmacro %}

@@ -64,8 +64,8 @@
 {% endmacro %}
 
 
-{#- dbt's INSERT and MERGE round numbers and cut times in silence where the table's types hold less: a source's types
-    may have widened. -#}
+{#- dbt's INSERT and MERGE round numbers, cut times and take bytes for UTF-8 in silence where the table's types hold
+    less: a source's types may have widened. -#}
 {% macro _check_types_are_held(consumer) %}
     {% set on_change = config.get('on_schema_change') or 'ignore' %}
     {% if consumer.is_there and not consumer.starts_over and dbt_cdc._is_building() and not consumer.is_open
@@ -74,11 +74,11 @@
         {% set present, widened = {}, {} %}
         {% set numbers_and_times = '(?i)(tiny|small|big)?int|float|double|decimal[(].*|date|timestamp(_ntz)?' %}
         {% for column in dbt_cdc._table_columns(this)
-            if modules.re.fullmatch(numbers_and_times, column.dtype) %}
+            if modules.re.fullmatch(numbers_and_times ~ '|string', column.dtype) %}
             {% do present.update({column.name | lower: column.dtype | lower}) %}
         {% endfor %}
         {% for row in dbt_cdc._fetch('describe query ' ~ model.compiled_code) if row.col_name | lower in present
-            and modules.re.fullmatch(numbers_and_times, row.data_type) %}
+            and modules.re.fullmatch(numbers_and_times ~ '|binary', row.data_type) %}
             {% set now, wanted = present[row.col_name | lower], row.data_type | lower %}
             {% if dbt_cdc._widens_to(now, wanted) %}
                 {% do widened.update({row.col_name: row.data_type}) %}

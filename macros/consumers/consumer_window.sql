@@ -26,8 +26,8 @@
         would count what goes without having come -#}
     {% set is_open = bookmark.get('open_lsn') and bookmark.open_lsn != bookmark.last_lsn %}
     {% set is_merged = consumer.kind == 'incremental' and dbt_cdc._incremental_strategy() != 'append' %}
-    {% set keeps_rows = window.is_first and bookmark.get('accepts_loss') and consumer.is_there
-        and not consumer.starts_over %}
+    {% set keeps_rows = window.is_first and (bookmark.get('accepts_loss') or bookmark.get('was_reset'))
+        and consumer.is_there and not consumer.starts_over %}
     {% set keeps_gone = consumer.kind == 'replica' and is_open or is_merged and keeps_rows
         or (consumer.kind == 'replica' or is_merged) and (window.initial or dbt_cdc._reads_consumers(model)) %}
     {% do window.update(

@@ -39,8 +39,8 @@
                 ~ "' and `__$start_lsn` <= '" ~ lost_lsn ~ "' limit 1") %}
             {% do return(dict(bookmark, last_lsn=[bookmark.last_lsn, lost_lsn] | max)) %}
         {% endif %}
-        {#- a loss is accepted of one instance -#}
-        {% do return(dict(bookmark, accepts_loss=false)) %}
+        {#- a loss is accepted of one instance; that the model keeps its rows is true of all -#}
+        {% do return(dict(bookmark, accepts_loss=false, was_reset=bookmark.get('accepts_loss'))) %}
     {% endfor %}
     {#- of which table one was that is not entered any more, a bookmark of an older version does not tell -#}
     {% for name, bookmark in consumer.bookmarks.items() if bookmark.get('source_table') == instance.table

@@ -53,3 +53,15 @@ where false
 {% macro _without_row_conflicts() %}
     {% do return({'delta.enableDeletionVectors': 'false'} if target.type == 'databricks' else {}) %}
 {% endmacro %}
+
+
+{#- A table that a run made before what it is of is entered has the columns that the YAML had then. -#}
+{% macro _drop_outdated(relation, wanted) %}
+    {% if load_cached_relation(relation) is not none %}
+        {% set found = [] %}
+        {% for column in dbt_cdc._table_columns(relation) %}
+            {% do found.append(column.name) if dbt_cdc._is_same_type(wanted.get(column.name, ''), column.dtype) %}
+        {% endfor %}
+        {% do adapter.drop_relation(load_cached_relation(relation)) if found != wanted.keys() | list %}
+    {% endif %}
+{% endmacro %}

@@ -131,7 +131,8 @@
         {% do return(dbt_cdc._type_digits(other)[1] <= dbt_cdc._type_digits(data_type)[1]) %}
     {% endif %}
     {% do return(
-        families[0] in ['string', 'text'] or families == ['timestamp', 'date'] or other == 'void'
+        families[0] in ['string', 'text'] and families[1] != 'binary' or families == ['timestamp', 'date']
+        or other == 'void'
         or dbt_cdc._holds_type(data_type, other) or dbt_cdc._widens_to(other, data_type)
     ) %}
 {% endmacro %}

@@ -44,11 +44,28 @@ try_cast(concat({{ dbt_cdc._unscaled(dbt_cdc._unscaled_text(encoding, read), enc
     9999-12-31. The connector wraps it (https://github.com/debezium/dbz/issues/2075). As 2^64 leaves 16 by 100, the last
     digits tell how often it went round; NULL where no year from 1 to 9999 has them. -#}
 {% macro _micros_of_wrapped(number) -%}
-    {%- set rounds = '(pmod(6 * (pmod(' ~ number ~ ', 100) div 4) + 10, 25) - 10)' -%}
+    {%- set rounds = dbt_cdc._rounds_of_wrapped(number) -%}
 if({{ number }} % 4 = 0 and {{ rounds }} between -3 and 14,
         cast(floor((cast({{ number }} as decimal(20, 0)) + {{ rounds }} * 18446744073709551616)
             / 1000) as bigint), null)
 {%- endmacro %}
+
+
+{% macro _rounds_of_wrapped(number) -%}
+    (pmod(6 * (pmod({{ number }}, 100) div 4) + 10, 25) - 10)
+{%- endmacro %}
+
+
+{#- The digits of a time behind its microseconds, for a text; none where they are zeros. 2^64 leaves 616 by 1,000. -#}
+{% macro _nanos_of_number(encoding, read) %}
+    {% set number = 'try_cast(' ~ read ~ ' as bigint)' %}
+    {% set digits = {
+        'ns': 'pmod(' ~ number ~ ', 1000)',
+        '100ns': 'pmod(pmod(' ~ number ~ ', 1000) + if(' ~ number ~ ' % 100 = 0, 0, 616 * '
+            ~ dbt_cdc._rounds_of_wrapped(number) ~ '), 1000)',
+    }.get(encoding.unit) %}
+    {% do return("replace(lpad(string(" ~ digits ~ "), 3, '0'), '000', '')" if digits) %}
+{% endmacro %}
 
 
 {#- What shows that a text stands for nothing, beside no value. -#}
@@ -134,7 +151,7 @@ try_add(
             {%- set time = dbt_cdc._time_of_number(encoding, read) -%}
             case when {{ dbt_cdc._is_infinite(time) }} then if({{ read }} like '-%', '-infinity', 'infinity')
             else coalesce({{ 'cast(' ~ time ~ ' as string)' if encoding.name == 'date'
-                else dbt_cdc._time_with_micros(time) }}, {{ read }}) end
+                else dbt_cdc._time_with_micros(time, dbt_cdc._nanos_of_number(encoding, read)) }}, {{ read }}) end
         {%- elif encoding.name == 'decimal' -%}
             {%- set scale = encoding.scale if encoding.scale is not none else 18 -%}
             format_number({{ decoded }}, '0{{ '.' ~ '0' * scale if scale > 0 }}')
@@ -195,7 +212,8 @@ try_cast(if({{ dbt_cdc._is_infinite(decoded) }}, null, {{ decoded }}) as {{ data
 
 
 {#- Without a pattern: with spark.sql.legacy.timeParserPolicy=LEGACY one of six digits shows milliseconds. -#}
-{% macro _time_with_micros(time) %}
+{% macro _time_with_micros(time, nanos=none) %}
     {% do return("concat(replace(substring_index(cast(" ~ time ~ " as string), '.', 1), ' ', 'T'), '.', "
-        ~ "lpad(cast(pmod(unix_micros(" ~ time ~ "), 1000000) as string), 6, '0'))") %}
+        ~ "lpad(cast(pmod(unix_micros(" ~ time ~ "), 1000000) as string), 6, '0')"
+        ~ (', ' ~ nanos if nanos else '') ~ ')') %}
 {% endmacro %}

@@ -12,10 +12,10 @@ with payloads as (
         headers,
         value,
         reverse(split(topic, '[.]')) as topic_names,
-        coalesce(value rlike '^[{]"schema":\\s*([{]|null).*"payload"\\s*:', false) as is_with_schema,
+        coalesce(value rlike '(?s)^[{]"schema":\\s*([{]|null).*"payload"\\s*:', false) as is_with_schema,
         coalesce(get_json_object(value, '$.payload'), value) as payload_or_value,
         -- as it is written: a JSON parser would round numbers
-        if(is_with_schema, regexp_extract(value, '"payload"\\s*:\\s*([{].*[}])\\s*[}]\\s*\\z', 1), value) as payload
+        if(is_with_schema, regexp_extract(value, '(?s)"payload"\\s*:\\s*([{].*[}])\\s*[}]\\s*\\z', 1), value) as payload
     from {{ events }}
 ),
 

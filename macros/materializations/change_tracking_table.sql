@@ -55,22 +55,3 @@
         ) %}
     {% endfor %}
 {% endmacro %}
-
-
-{#- The columns of a side table in physical order: name -> type. `sys_change_existed` tells whether the row
-    was there before the transaction. `sys_change_columns` has a bit for each column id, 56 in a number; NULL
-    are all columns. -#}
-{% macro _side_table_columns(tracked) %}
-    {% set columns = {
-        'sys_change_version': 'bigint',
-        'sys_change_creation_version': 'bigint',
-        'sys_change_operation': 'string',
-        'sys_change_existed': 'boolean',
-        'sys_change_columns': 'array<bigint>',
-        'sys_change_context': 'string',
-    } %}
-    {% for column in dbt_cdc._key_columns(tracked) %}
-        {% do columns.update({column.name: column.data_type}) %}
-    {% endfor %}
-    {% do return(columns) %}
-{% endmacro %}

@@ -365,8 +365,9 @@ def _from_ticks(digits: int) -> Callable[[str], str]:
     """A reader of numbers of 10**-digits seconds since 1970 -> ISO text without a zone."""
 
     def read(value: str) -> str:
-        micros = int(value) * 10**6 // 10**digits
-        return (EPOCH + timedelta(microseconds=micros)).isoformat(timespec="microseconds")
+        micros, nanos = divmod(int(value) * 10 ** (9 - digits), 1000)
+        text = (EPOCH + timedelta(microseconds=micros)).isoformat(timespec="microseconds")
+        return f"{text}{nanos:03}" if nanos else text
 
     return read
 

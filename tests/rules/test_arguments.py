@@ -175,7 +175,10 @@ def test_before_the_first_publication(shop: Shop, rows: list[dict[str, str]]) ->
 def test_numbers_that_may_not_fit(shop: Shop, policy: str) -> None:
     """Spark's own error stops a write of those, but where the session is of the old policy."""
     answer = {r"^set spark": [{"key": "spark.sql.storeAssignmentPolicy", "value": policy}]}
-    assert shop.values(("_keeps_values", "bigint", "int"), answer={}) == [True]
+    calls = [("_keeps_values", "bigint", "int"), ("_keeps_values", "string", "date")]
+    assert shop.values(*calls, ("_keeps_values", "string", "binary"), answer={}) == [
+        True, True, False,
+    ]  # fmt: skip
     result = shop.operation("ask", answer, calls=[("_keeps_values", "int", "bigint")])
     assert result.success == (policy == "ANSI")
     assert ("spark.sql.storeAssignmentPolicy is LEGACY" in result.output) == (policy == "LEGACY")

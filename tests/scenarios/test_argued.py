@@ -16,7 +16,7 @@ from harness import Project
 from pyspark.sql import SparkSession
 from reference.capture import CaptureInstance
 from reference.change_tracking import TrackedTable
-from statements import around_statements, is_write, recorded, replay, without_comment
+from statements import around_statements, dying_at, is_write, recorded, replay, without_comment
 from steps import PLAIN
 from story import ITEMS, Story
 from tracking import Tracking
@@ -374,6 +374,31 @@ def test_an_edit_of_what_has_captured_and_is_not_published(
     capturing.run()
     assert [row.values for row in capturing.changes(edited)] == [(1, "a")]
     assert len(capturing.changes(LINES)) == 1
+
+
+@pytest.mark.more
+@pytest.mark.parametrize("table", ["captured_columns", "index_columns"])
+def test_an_edit_behind_a_run_that_died_while_it_entered_an_instance(
+    make_project: Callable[..., Project], table: str
+) -> None:
+    """What it had entered of the YAML of then is not left beside what is captured."""
+    capturing, writer = Capture(make_project, [ITEMS]), Writer()
+    capturing.land(writer.insert("items", id=1, name="a"))
+    with dying_at(lambda sql: "insert into" in sql and f"{table} by name" in sql):
+        assert not capturing.project.dbt("run").success
+    edited = replace(ITEMS, columns=(("name", "string"), ("id", "bigint")), index_columns=("name",))
+    capturing.project.write("models/instances.yml", instance_yaml([edited]))
+    capturing.run()
+    names = capturing.sql(
+        "select column_name, column_type from {schema}.captured_columns order by column_ordinal"
+    )
+    assert [tuple(row) for row in names] == [("name", "string"), ("id", "bigint")]
+    key = capturing.sql("select column_name, column_id from {schema}.index_columns")
+    assert [tuple(row) for row in key] == [("name", 1)]
+    assert capturing.sql("select {schema}.fn_cdc_get_column_ordinal('dbo_items', 'id')")[0][0] == 2
+    capturing.land(writer.insert("items", id=2, name="b"))
+    capturing.run()
+    assert [row.values for row in capturing.changes(edited)] == [("a", 1), ("b", 2)]
 
 
 @pytest.mark.more

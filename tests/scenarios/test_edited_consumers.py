@@ -258,16 +258,22 @@ def test_bookmarks_that_are_taken_back_alone(capturing: Capture) -> None:
     assert ids(capturing, "items") == [1, 2]
 
 
-def test_a_merge_after_a_reset(capturing: Capture) -> None:
+@pytest.mark.parametrize("is_handed_over", [False, True])
+def test_a_merge_after_a_reset(capturing: Capture, is_handed_over: bool) -> None:
     """A row of before that has gone since: its insert and its delete are both in the window."""
     model = FEED.replace("'append'", "'merge', unique_key='id'").replace(
         "`__$operation` as op, id", "id, `__$operation` = 1 as is_deleted"
     )
-    writer = begun(capturing, items=model.replace("'dbo_items'", "'dbo_items', 'net'"))
+    model = model.replace("'dbo_items'", "'dbo_items', 'net'")
+    if is_handed_over:
+        with_second_instance(capturing)
+    writer = begun(capturing, items=model)
     capturing.land(writer.commit("items", {"id": 1, "name": "a"}, None))
     capturing.land(writer.insert("items", id=2, name="b"))
     capturing.run("--select", "+lsn_time_mapping")
     assert operation(capturing, "reset_consumer", consumer="items", dry_run=False).success
+    if is_handed_over:
+        capturing.project.write("models/items.sql", model.replace("dbo_items", "dbo_items_2"))
     capturing.run()
     rows = capturing.sql("select * from {schema}.items order by id")
     assert [tuple(row) for row in rows] == [(1, True), (2, False)]

@@ -120,7 +120,7 @@ CASES = {
     "timestamp(0)": (("timestamp",), MILLIS),
     "timestamp(3)": (("timestamp", "string"), MILLIS),
     "timestamp": (("timestamp", "varchar(30)"), MICROS),
-    "timestamp(9)": (("timestamp",), NANOS),
+    "timestamp(9)": (("timestamp", "string"), NANOS),
     "binary(hex)": (("binary", "string"), HEX),
     "text": (("double", "float", "int", "bigint", "decimal(20,4)", "boolean"), QUOTED),
 }  # fmt: skip
@@ -159,7 +159,7 @@ def canonical(value: str, source_type: str, data_type: str) -> str:
     is_time = source_type.startswith(("date", "timestamp"))
     if is_text and is_time and not value.lstrip("-").isdigit():
         return value
-    if is_text and value in INFINITIES:
+    if is_text and (value in INFINITIES or (source_type == "timestamp(9)" and value in NANOS[-2:])):
         return '"-infinity"' if value.startswith("-") else '"infinity"'
     if value in NANOS[-2:]:
         raise ValueError(f"{value} is no time")

@@ -80,6 +80,22 @@ def test_the_type_of_a_key_is_edited(make_project: Callable[..., Project]) -> No
 
 
 @pytest.mark.more
+def test_a_key_is_edited_before_the_table_is_tracked(make_project: Callable[..., Project]) -> None:
+    """A side table that was made for the key of then is made anew."""
+    items = TrackedTable("dbo", "items", (("id", "int"), ("code", "string")), ("id",))
+    tracking, writer = Tracking(make_project, [items]), Writer()
+    tracking.land(writer.insert("items", id=1, code="a"))
+    tracking.run("--empty")
+    edited = replace(items, primary_key=("code",))
+    tracking.project.write("models/tracked.yml", tracked_models([edited])["tracked.yml"])
+    tracking.run()
+    tracking.land(writer.insert("items", id=2, code="b"))
+    tracking.run()
+    rows = tracking.sql("select code from {schema}.change_tracking_dbo_items order by code")
+    assert [row.code for row in rows][-1] == "b"
+
+
+@pytest.mark.more
 def test_columns_keep_their_places_while_they_are_not_tracked(
     make_project: Callable[..., Project],
 ) -> None:
