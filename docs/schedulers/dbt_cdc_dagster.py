@@ -34,7 +34,7 @@ def shop(context: AssetExecutionContext, dbt: DbtCliResource) -> Iterator[Any]:
 @op
 def remove_what_nobody_needs(context: OpExecutionContext, dbt: DbtCliResource) -> None:
     """The cleanup job."""
-    dbt.cli(["run-operation", "cleanup"]).wait()
+    dbt.cli(["run-operation", "dbt_cdc.cleanup"]).wait()
     context.log.info("cleanup is done")
 
 

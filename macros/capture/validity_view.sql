@@ -50,6 +50,6 @@
         'give its profile another metastore (' ~ setting ~ '), use a Spark server, or fewer tables in one '
         ~ 'schema; what is captured is published then'
     ) if target.type != 'databricks'
-        and 'derby.system.home' in run_query('set spark.driver.extraJavaOptions').rows[0][1]
-        and 'jdbc:' not in run_query('set ' ~ setting).rows[0][1] | replace('jdbc:derby', '') %}
+        and 'derby.system.home' in dbt_cdc._session_setting('spark.driver.extraJavaOptions')
+        and 'jdbc:' not in dbt_cdc._session_setting(setting) | replace('jdbc:derby', '') %}
 {% endmacro %}

@@ -46,11 +46,18 @@
 {% endmacro %}
 
 
+{#- ref() reads the latest version. -#}
+{% macro _is_log_model(node) %}
+    {% do return(node.resource_type == 'model' and node.name == var('cdc_log_model', none)
+        and node.get('version') == node.get('latest_version')) %}
+{% endmacro %}
+
+
 {#- The model of the log and those that it reads, by id; all models where the log is a source. -#}
 {% macro _models_of_log() %}
     {% set log_model, ids = var('cdc_log_model', none), [] %}
     {% for id, node in graph.nodes.items()
-        if node.resource_type == 'model' and (not log_model or node.name == log_model) %}
+        if node.resource_type == 'model' and (not log_model or dbt_cdc._is_log_model(node)) %}
         {% do ids.append(id) %}
     {% endfor %}
     {% for id in ids %}

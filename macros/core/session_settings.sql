@@ -20,6 +20,12 @@
 {% endmacro %}
 
 
+{#- SET takes a query comment behind it for a part of its value. -#}
+{% macro _session_setting(name) %}
+    {% do return(run_query("execute immediate 'set " ~ name ~ "'").rows[0][1]) %}
+{% endmacro %}
+
+
 {#- `refused` is a pattern. -#}
 {% macro _refused_settings() %}
     {% do return({

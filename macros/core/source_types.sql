@@ -143,7 +143,7 @@
         22859, "the session's spark.sql.storeAssignmentPolicy is LEGACY",
         "set it to 'ANSI' in the profile: a number that does not fit into its column would be another one, or NULL"
     ) if target.type != 'databricks'
-        and run_query('set spark.sql.storeAssignmentPolicy').rows[0][1] | upper == 'LEGACY' %}
+        and dbt_cdc._session_setting('spark.sql.storeAssignmentPolicy') | upper == 'LEGACY' %}
 {% endmacro %}
 
 

@@ -14,7 +14,7 @@ envelopes as (
     select
         position,
         topic,
-        key,
+        nullif(key, '') as key,
         value,
         headers,
         event._corrupt_record as unreadable,
@@ -203,6 +203,10 @@ events as (
                 'land the events as the connector writes them' if batch.is_sqlserver
                 else 'read PostgreSQL, no other source, with Debezium 2 or later'
             ) | indent(8) }}
+        when status = 'END' and try_cast(event_count as bigint) is null
+            then {{ dbt_cdc._raise_bad_record(
+                place, "concat('END of transaction ', id, ' has no event_count')",
+                'land the events as the connector writes them') | indent(8) }}
         when status in ('BEGIN', 'END')
             then status
         when source.connector not in ({{ dbt_cdc._literals(

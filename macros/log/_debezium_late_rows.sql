@@ -24,8 +24,8 @@ with {{ dbt_cdc._debezium_envelopes(events, batch, {}) }},
 -- a row without a key that tells microseconds comes again with the same text
 first_landed as (
     select
-        topic,
-        value,
+        topic as landed_topic,
+        value as landed_value,
         min(position) as first_position
     from {{ events }}
     where position <= {{ batch.last_position }}
@@ -47,7 +47,8 @@ snapshot_rows as (
         first_position,
         if(coalesce(key, 'null') = 'null', if(ts_us is null, position, first_position), null) as only_position
     from envelopes
-    left join first_landed using (topic, value)
+    left join first_landed
+        on topic <=> landed_topic and value = landed_value
     where op = 'r' and not source.snapshot <=> 'incremental'
 ),
 

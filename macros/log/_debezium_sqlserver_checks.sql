@@ -49,7 +49,7 @@ select
     count(*) as late_rows,
     min(position) as position
 from snapshot_rows
-left anti join known on snapshot_rows.topic = known.topic and snapshot_rows.value = known.value
+left anti join known on snapshot_rows.topic <=> known.topic and snapshot_rows.value = known.value
 where position > {{ batch.position }}
 group by all
 order by name

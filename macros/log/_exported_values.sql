@@ -43,9 +43,12 @@
 
 {#- An LSN: 10 bytes, or their hexadecimal digits with or without 0x or colons, or base64. -#}
 {% macro _exported_lsn(name, relation) -%}
+    {%- set of_none = dbt_cdc._raise_bad_record(
+        dbt_cdc._literal(relation | string), "'a row has no __$start_lsn, as a line that was cut'",
+        'export it again, or delete the row') | indent(4) if name == '`__$start_lsn`' else 'null' -%}
     {%- if dbt_cdc._exported_types(relation, []).get(name | replace('`', '')) == 'binary' -%}
 case
-    when {{ name }} is null then null
+    when {{ name }} is null then {{ of_none }}
     when octet_length({{ name }}) = 10 then concat('0x', hex({{ name }}))
     else {{ dbt_cdc._raise_bad_record(
         dbt_cdc._literal(relation | string),
@@ -54,7 +57,7 @@ case
 end
     {%- else -%}
 case
-    when {{ name }} is null then null
+    when {{ name }} is null then {{ of_none }}
     when {{ name }} rlike '^(0[xX])?[0-9A-Fa-f]{20}\\z' then concat('0x', upper(right({{ name }}, 20)))
     when {{ name }} rlike '^[0-9A-Fa-f]{8}:[0-9A-Fa-f]{8}:[0-9A-Fa-f]{4}\\z'
         then concat('0x', upper(replace({{ name }}, ':')))
@@ -190,7 +193,10 @@ filter(array(
 {%- set moved = [] -%}
 {%- for column in columns if dbt_cdc._type_family(column.dtype) != 'binary' -%}
     {%- set name = dbt_cdc._column(column.name) -%}
-    {%- do moved.append('before.' ~ name ~ ' <> after.' ~ name ~ ' and ' ~ dbt_cdc._exported_bit(columns.index(column))
+    {#- the row before an update has no large value -#}
+    {%- set is_changed = 'before.' ~ name ~ ' <> after.' ~ name if dbt_cdc._exported_is_large(column)
+        else 'not before.' ~ name ~ ' <=> after.' ~ name -%}
+    {%- do moved.append(is_changed ~ ' and ' ~ dbt_cdc._exported_bit(columns.index(column))
         ~ ' = 0') -%}
 {%- endfor -%}
 coalesce(operations = array(3, 4) and exists(array(

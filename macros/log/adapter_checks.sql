@@ -142,8 +142,7 @@
 
 {#- Whether the log's model is an adapter, which appends whole transactions. Its code is there without a statement. -#}
 {% macro _log_is_of_adapter() %}
-    {% set log_model = var('cdc_log_model', none) %}
-    {% for node in graph.nodes.values() if node.resource_type == 'model' and node.name == log_model %}
+    {% for node in graph.nodes.values() if dbt_cdc._is_log_model(node) %}
         {% set code = modules.re.sub('(?s)[{]#.*?#[}]|/[*].*?[*]/|--[^\n]*', '', node.raw_code or '') %}
         {% for adapter in ['debezium_log', 'wal2json_log', 'change_table_log', 'dms_log'] if adapter ~ '(' in code %}
             {% do return(true) %}
@@ -158,5 +157,5 @@
 {% macro _note_adapter(found) %}
     {% do dbt_cdc._invocation_cache().update(adapter=dict(found, unique_id=model.unique_id))
         if model.unique_id in dbt_cdc._models_of_log()
-        and (model.name == var('cdc_log_model', none) or not dbt_cdc._log_is_of_adapter()) %}
+        and (dbt_cdc._is_log_model(model) or not dbt_cdc._log_is_of_adapter()) %}
 {% endmacro %}

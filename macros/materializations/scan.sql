@@ -51,7 +51,7 @@
             'the tables are on ' ~ place[1] ~ '://, where of two Sparks that write at once one may lose its '
             ~ 'commit: do one run at a time, or name a log store that lets several write, ' ~ name
             ~ ' (' ~ dbt_cdc._page('install.md') ~ '#two-runs-at-once)'
-        ) if dbt_cdc._fetch('set ' ~ name)[0]['value'] == '<undefined>' %}
+        ) if dbt_cdc._session_setting(name) == '<undefined>' %}
     {% endif %}
 {% endmacro %}
 

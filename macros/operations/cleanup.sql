@@ -21,10 +21,8 @@
             ) if found.time_to_come %}
             {% set cleaned = dbt_cdc._clean_up(
                 found.lsn, none, dry_run, dbt_cdc._rows_of_a_delete(job)) %}
-            {% if not dry_run %}
-                {% do dbt_cdc._tend_files(cleaned.instances, compact, vacuum_hours) %}
-                {% do dbt_cdc._report_cleanup(cleaned) %}
-            {% endif %}
+            {% do dbt_cdc._tend_files(cleaned.instances, compact, vacuum_hours) if not dry_run %}
+            {% do dbt_cdc._report_cleanup(cleaned, dry_run) %}
         {% endif %}
     {% endif %}
 {% endmacro %}
@@ -52,22 +50,20 @@
         {% set kept = dbt_cdc._remove_dead_rows(
             instances, is_job=not capture_instance, threshold=threshold) %}
     {% endif %}
-    {% for text in losses %}
-        {% do exceptions.warn(text) %}
-    {% endfor %}
-    {% do return({'instances': instances, 'kept': kept}) %}
+    {% do return({'instances': instances, 'kept': kept, 'losses': losses}) %}
 {% endmacro %}
 
 
-{% macro _report_cleanup(cleaned) %}
+{#- Warnings come last: with --warn-error they end the command. -#}
+{% macro _report_cleanup(cleaned, dry_run) %}
     {% set lines = [] %}
-    {% for instance in cleaned.instances %}
+    {% for instance in cleaned.instances if not dry_run %}
         {% do lines.append({
             'capture_instance': instance.capture_instance, 'low_end': instance.new_low_end,
             'removed_rows': instance.removed_rows, 'compacted_files': instance.compacted_files or 0
         }) %}
     {% endfor %}
-    {% do dbt_cdc._print_rows(lines) %}
+    {% do dbt_cdc._print_rows(lines) if not dry_run %}
     {% if cleaned.kept %}
         {% set problem = 'rows of ' ~ cleaned.kept.keys() | sort | join(', ') ~ ' could not be removed' %}
         {#- SQL Server's number where the change tables are clean -#}
@@ -86,6 +82,9 @@
         {% do dbt_cdc._record_errors([{
             'error_number': number, 'error_message': dbt_cdc._error_text(number, problem, advice),
         }]) %}
-        {% do dbt_cdc.raise_cdc_error(number, problem, advice) %}
     {% endif %}
+    {% for text in cleaned.losses %}
+        {% do exceptions.warn(text) %}
+    {% endfor %}
+    {% do dbt_cdc.raise_cdc_error(number, problem, advice) if cleaned.kept %}
 {% endmacro %}

@@ -13,7 +13,7 @@
         {% set instance = dbt_cdc._find_registered(capture_instance) %}
         {% set mark = none if low_water_mark is none else dbt_cdc._checked_mark(instance, low_water_mark) %}
         {% set cleaned = dbt_cdc._clean_up(mark, capture_instance, dry_run, threshold) %}
-        {% do dbt_cdc._report_cleanup(cleaned) if not dry_run %}
+        {% do dbt_cdc._report_cleanup(cleaned, dry_run) %}
     {% endif %}
 {% endmacro %}
 

@@ -99,7 +99,7 @@
 {% macro _check_has_no_log() %}
     {% set folders = [] %}
     {% for node in graph.nodes.values() if node.resource_type == 'model' and node.package_name == project_name
-        and (node.config.meta.get('cdc') or node.name == var('cdc_log_model', none)) %}
+        and (node.config.meta.get('cdc') or dbt_cdc._is_log_model(node)) %}
         {% do folders.append(node.original_file_path.rpartition('/')[0]) %}
     {% endfor %}
     {% for name in ['cdc_log_model', 'cdc_log_source', 'cdc_capture_instances'] if var(name, none) %}

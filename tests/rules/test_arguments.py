@@ -4,6 +4,8 @@ only the published bounds can tell is an error of the query: tests/scenarios/tes
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from shop import HIGH, LOW, Shop, first_line, published
 
@@ -174,7 +176,7 @@ def test_before_the_first_publication(shop: Shop, rows: list[dict[str, str]]) ->
 @pytest.mark.parametrize("policy", ["ANSI", "LEGACY"])
 def test_numbers_that_may_not_fit(shop: Shop, policy: str) -> None:
     """Spark's own error stops a write of those, but where the session is of the old policy."""
-    answer = {r"^set spark": [{"key": "spark.sql.storeAssignmentPolicy", "value": policy}]}
+    answer = {r"'set spark": [{"key": "spark.sql.storeAssignmentPolicy", "value": policy}]}
     calls = [("_keeps_values", "bigint", "int"), ("_keeps_values", "string", "date")]
     assert shop.values(*calls, ("_keeps_values", "string", "binary"), answer={}) == [
         True, True, False,
@@ -206,3 +208,16 @@ def test_times_in_a_session_of_another_zone(shop: Shop) -> None:
         })  # fmt: skip
         for call, message in zip(calls, found.values(), strict=True):
             assert f"CDC 22859: the session's {told}" in message, call
+
+
+def test_the_log_is_the_latest_version_of_its_model(shop: Shop) -> None:
+    """Another one, in preparation, says nothing of the types of its columns."""
+    model = "{{ config(meta={'cdc_source_types': {'dbo.t': {'a': 'decimal(18,N)'}}}) }} select 1"
+    yaml = {"name": "told", "latest_version": 1, "versions": [{"v": 1}, {"v": 2}]}
+    files = {f"told_v{n}.sql": model.replace("N", str(n)) for n in (1, 2)}
+    with shop.with_models({**files, "told.yml": json.dumps({"models": [yaml]})}):
+        result = shop.dbt(
+            "run-operation", "ask", "--args", json.dumps({"calls": [["_told_by_adapters"]]}),
+            "--vars", json.dumps({"cdc_log_model": "told"}),
+        )  # fmt: skip
+    assert '"decimal(18,1)"' in result.output and "decimal(18,2)" not in result.output

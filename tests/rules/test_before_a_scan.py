@@ -322,7 +322,7 @@ def test_tables_on_s3_are_for_one_spark_at_a_time(
 
     answer: dict[str, Answer] = {asked: list_tables}
     if store:
-        answer[f"^set {re.escape(setting)}$"] = [{"key": setting, "value": store}]
+        answer[f"'set {re.escape(setting)}'$"] = [{"key": setting, "value": store}]
     result = shop.dbt("run", "--select", "scan_transactions", answer=answer, may_lack=True)
     said = re.findall(
         r"cdc: the tables are on (\w+)://, .* write, (\S+) \(.*#two-runs-at-once\)", result.output
@@ -421,8 +421,8 @@ def test_the_view_of_many_instances_fits_into_derby(shop: Shop) -> None:
     embedded = "-Dderby.system.home=x"
     for options, url in ((embedded, "<undefined>"), (embedded, "jdbc:mysql:x"), ("", "")):
         answer = {
-            r"^set spark\.driver": [{"key": "", "value": options}],
-            r"^set spark\.hadoop": [{"key": "", "value": url}],
+            r"'set spark\.driver": [{"key": "", "value": options}],
+            r"'set spark\.hadoop": [{"key": "", "value": url}],
         }
         output = shop.operation("ask", answer, calls=calls).output
         is_refused = "CDC 22938: 2000 capture instances make a view of" in output

@@ -553,6 +553,24 @@ def test_a_parent_that_is_to_be_handed_over(
     assert (said in output) == ("waits for" in output) == waits, output
 
 
+@pytest.mark.parametrize("hook", [", pre_hook=\"set time zone 'Europe/Berlin'\"", ""])
+def test_a_hook_that_sets_another_zone(shop: Shop, hook: str) -> None:
+    """The times of its bookmarks and of an initial content would be of that zone."""
+    asked: list[str] = []
+
+    def zone(sql: str) -> list[dict[str, Any]]:
+        asked.append(sql)
+        return [{"time_zone": "Europe/Berlin"}]
+
+    message = shop.errors(
+        {"zoned.sql": replica(ITEMS_, config=hook)},
+        answer={**ANSWERS, "^set time zone": [], r"^select \S*.* as time_zone$": zone},
+        may_write=MAY_WRITE,
+    ).get("zoned", "")
+    assert ("CDC 22859: the session's time zone is Europe/Berlin" in message) == bool(hook)
+    assert len(asked) == bool(hook)
+
+
 @pytest.mark.parametrize("kind", ["replica", "history"])
 @pytest.mark.parametrize("is_back", [True, False])
 def test_a_bookmark_that_was_taken_back_alone(shop: Shop, kind: str, is_back: bool) -> None:

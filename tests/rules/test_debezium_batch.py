@@ -213,7 +213,8 @@ def test_a_later_snapshot_of_a_log_that_was_cut(shop: Shop, choice: str) -> None
     found = said(
         shop, True, "--vars", json.dumps({"cdc_later_snapshots": choice}),
         **{
-            "^set spark": [], "as has_snapshot from": [{**cut, "has_snapshot": 0}], LATE: [],
+            "^execute immediate 'set spark": [], LATE: [],
+            "as has_snapshot from": [{**cut, "has_snapshot": 0}],
             "where not is_whole": tables,
         },
     )  # fmt: skip

@@ -192,7 +192,7 @@ def change(
     id: int,
     text: str | None,
     mask: str = "07",
-    n: int = 0,
+    n: int | str = 0,
 ) -> None:
     value = "null" if text is None else f"'{text}'"
     notes.sql(
@@ -458,6 +458,8 @@ def test_what_is_no_lsn_or_no_change_table(notes: Exported) -> None:
     commit(notes, 50)
     notes.sql("update {schema}_cdc.dbo_notes_CT set `__$seqval` = '12'")
     assert "__$seqval is 12" in notes.run().output
+    notes.sql("update {schema}_cdc.dbo_notes_CT set `__$seqval` = null, `__$start_lsn` = null")
+    assert "a row has no __$start_lsn, as a line that was cut" in notes.run().output
     table = "{schema}_cdc.dbo_notes_CT (id int, `größe` string)"
     notes.sql(f"create or replace table {table} using delta")
     result = notes.run()
@@ -542,11 +544,12 @@ def test_columns_that_the_export_of_an_update_leaves_out(notes: Exported, mask: 
 
 
 @pytest.mark.more
-def test_columns_in_another_order(notes: Exported) -> None:
+@pytest.mark.parametrize("before", ["0", "null"])
+def test_columns_in_another_order(notes: Exported, before: str) -> None:
     """The mask's bits are of places: a value that changed has none."""
     begin(notes)
-    change(notes, 50, 40, 3, 1, "a", "0x01")
-    change(notes, 50, 40, 4, 1, "b", "0x01")
+    change(notes, 50, 40, 3, 1, "a", "0x01", n=before)
+    change(notes, 50, 40, 4, 1, "a", "0x01", n=1)
     commit(notes, 50)
     assert "its __$update_mask is 01, and that of the captured" in notes.run().output
 

@@ -707,6 +707,9 @@ def test_transaction_ids_without_a_position(shop):
     result = shop.run(old)
     assert not result.success
     assert "its transaction id 501 has no LSN: read PostgreSQL, no other source" in result.output
+    shop.project.clear()
+    ends = [replace(e, value=(e.value or "").replace("event_count", "n")) for e in connector.sent]
+    assert "has no event_count: land the events as the connector" in shop.run(ends).output
 
 
 # --- snapshots after the first --------------------------------------------------------------------
