@@ -71,6 +71,12 @@
         {% do dbt_cdc._reopen_bookmarks(consumer, known, version) if known %}
         {% do dbt_cdc._enter_bookmarks(consumer, new, version) %}
         {% do consumer.update(is_open=true) %}
+        {#- a replica's statement asks it; dbt's own would double rows, or put older ones in the place of newer ones -#}
+        {% do dbt_cdc.raise_cdc_error(
+            313, 'since this run has read the bookmark of ' ~ consumer.name ~ ', another one has opened or moved it, '
+            ~ 'or reset_consumer has taken it back', 'when the other run is done, dbt run --select '
+            ~ dbt_cdc._selector_of(consumer.name) ~ ' takes what is left'
+        ) if consumer.kind == 'incremental' and dbt_cdc._is_overtaken(consumer) %}
     {% endif %}
 {% endmacro %}
 
@@ -127,8 +133,8 @@ having count(*) = {{ open | length }}
 {% endmacro %}
 
 
-{#- A bookmark that another run has opened or moved meanwhile is that run's; after `--empty` (an open_lsn of no digits)
-    it goes back. -#}
+{#- A bookmark that another run has opened or moved meanwhile is that run's, and one that reset_consumer has taken back
+    (it accepts a loss) stays so; after `--empty` (an open_lsn of no digits) it goes back. -#}
 {% macro _reopen_bookmarks(consumer, marks, version) %}
     {% set values = {} %}
     {% for column in ['mode', 'last_lsn', 'open_lsn', 'source_table'] %}
@@ -138,16 +144,19 @@ having count(*) = {{ open | length }}
         {% endfor %}
         {% do values.update({column: dbt_cdc._case_of('lower(capture_instance)', of_instances)}) %}
     {% endfor %}
-    {% set as_read = {} %}
+    {% set opened, accepted = {}, {} %}
     {% for mark in marks %}
         {% set name = mark.capture_instance | lower %}
-        {% do as_read.update({name: dbt_cdc._literal(consumer.bookmarks[name].open_lsn)}) %}
+        {% set as_read = consumer.bookmarks[name] %}
+        {% do opened.update({name: dbt_cdc._literal(as_read.open_lsn)}) %}
+        {% do accepted.update({name: dbt_cdc._state_value(as_read.accepts_loss, 'boolean')}) %}
     {% endfor %}
     {% do dbt_cdc._update_state(
         'consumer_bookmarks', dict(
             values, target_version=version, relation=dbt_cdc._literal(dbt_cdc._told_name(this))),
         dbt_cdc._is_bookmark(consumer, marks | map(attribute='capture_instance') | list)
-        ~ ' and open_lsn <=> ' ~ dbt_cdc._case_of('lower(capture_instance)', as_read)
+        ~ ' and open_lsn <=> ' ~ dbt_cdc._case_of('lower(capture_instance)', opened)
+        ~ ' and accepts_loss <=> ' ~ dbt_cdc._case_of('lower(capture_instance)', accepted)
         ~ " and (open_lsn = '' or coalesce(last_lsn, '') <= coalesce(" ~ values.last_lsn ~ ", ''))") %}
 {% endmacro %}
 

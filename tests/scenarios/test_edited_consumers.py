@@ -366,3 +366,31 @@ def test_a_change_table_in_another_order(capturing: Capture) -> None:
     found = capturing.sql("select id, name from {schema}.dbo_items_ct")
     assert sorted(map(tuple, found)) == [(1, "a"), (2, "b")]
     assert ids(capturing, "feed") == [1, 2]
+
+
+RESET = "last_lsn = null, last_time = null, open_lsn = null, accepts_loss = true"
+OPEN = f"open_lsn = '0x{'F' * 20}', target_version = 0"
+
+
+@pytest.mark.parametrize("others", [RESET, OPEN], ids=["reset", "run"])
+def test_bookmarks_that_others_take(capturing: Capture, others: str) -> None:
+    """A run has read the bookmarks, and not opened them: a reset stands, no row comes twice."""
+    writer = begun(capturing, items=REPLICA, feed=FEED)
+    capturing.land(writer.insert("items", id=2, name="b"))
+    done: list[Any] = []
+
+    def execute(sql: str, go: Callable[..., Any]) -> Any:
+        if not done and "update " in sql and "target_version =" in sql:
+            done.append(capturing.sql(f"update {{schema}}.consumer_bookmarks set {others}"))
+        return go()
+
+    bookmarks = "select last_lsn, open_lsn, accepts_loss from {schema}.consumer_bookmarks"
+    with around_statements(execute):
+        result = capturing.project.dbt("run")
+    assert done and "CDC 313: since this run has read" in result.messages["feed"].message
+    assert ids(capturing, "items") == ids(capturing, "feed") == [1]
+    assert {row.accepts_loss for row in capturing.sql(bookmarks)} == {others == RESET}
+    capturing.run()
+    assert {tuple(row) for row in capturing.sql(bookmarks)} == {(writer.last, None, False)}
+    assert ids(capturing, "items") == [1, 2]
+    assert ids(capturing, "feed") == ([1, 1, 2] if others == RESET else [1, 2])
