@@ -1,4 +1,5 @@
-{#- Where the scan stands: an open window, or with `log_end` the bounds of the one that is to be opened. -#}
+{#- Where the scan stands: an open window, or with `log_end` the bounds of the one that is to be opened. Of several
+    threads that of the first one counts: another run may have opened the next window between. -#}
 {% macro _window_to_scan() %}
     {% set cache = dbt_cdc._invocation_cache() %}
     {% if 'window_to_scan' not in cache %}
@@ -9,7 +10,7 @@
             {% set state = dbt_cdc._published_state() %}
             {% set window = dbt_cdc._with_state(dbt_cdc._find_work(state), state) %}
         {% endif %}
-        {% do cache.update(window_to_scan=window or dbt_cdc._no_window()) %}
+        {% do cache.setdefault('window_to_scan', window or dbt_cdc._no_window()) %}
     {% endif %}
     {% do return(cache.window_to_scan) %}
 {% endmacro %}

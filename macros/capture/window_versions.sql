@@ -117,7 +117,7 @@
     {% if 'tracking_before' not in cache %}
         {% set published, read = dbt_cdc._tracking_state(), dbt_cdc._read_tracking(scanned_lsn) %}
         {% do dbt_cdc._check_knows_versions(published, read, scanned_lsn) %}
-        {% do cache.update(tracking_before={'published': published, 'read': read}) %}
+        {% do cache.setdefault('tracking_before', {'published': published, 'read': read}) %}
     {% endif %}
     {% do return(cache.tracking_before) %}
 {% endmacro %}

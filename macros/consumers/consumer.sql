@@ -127,13 +127,14 @@
 {% endmacro %}
 
 
-{#- What all consumers of a command start from, read once: {intervals, bookmarks, instances}. -#}
+{#- What all consumers of a command start from: {intervals, bookmarks, instances}. Where several threads have read it,
+    that of the first one counts for all: another run may have published between. -#}
 {% macro _consumed_state() %}
     {% set cache = dbt_cdc._invocation_cache() %}
     {% if 'consumed_state' not in cache %}
         {% do dbt_cdc._check_session_settings() if dbt_cdc._is_building() %}
         {% set intervals = cache.get('published_intervals') or dbt_cdc._published_state().intervals %}
-        {% do cache.update(consumed_state=dict(dbt_cdc._consumed_so_far(), intervals=intervals)) %}
+        {% do cache.setdefault('consumed_state', dict(dbt_cdc._consumed_so_far(), intervals=intervals)) %}
     {% endif %}
     {% do return(cache.consumed_state) %}
 {% endmacro %}

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from dataclasses import replace
 from typing import Any
 
@@ -451,3 +452,31 @@ def test_a_hook_that_sets_another_zone(shop: Shop, hook: str) -> None:
     shop.project.write("models/dbo_notes_ct.sql", "{{ dbt_cdc.change_table() }}")
     assert ("CDC 22859: the session's time zone is Europe/Berlin" in result.output) == bool(hook)
     assert len(asked) == bool(hook)
+
+
+def test_all_threads_see_one_window(shop: Shop) -> None:
+    """Without the scan two change tables ask at once, and another run opens a window between."""
+    asked, captured = [threading.Event() for _ in range(2)], threading.Event()
+    rows: list[str] = []
+
+    def open_meanwhile(_: str) -> Rows:
+        first, second = asked
+        if not first.is_set():
+            first.set()
+            assert second.wait(60)
+            return work()
+        second.set()
+        assert captured.wait(60)
+        return work(to_lsn=int_to_lsn(0x300))
+
+    def note(sql: str) -> Rows:
+        rows.append(sql)
+        captured.set()
+        return [{"row_count": 1}]
+
+    answer: dict[str, Answer] = {
+        r"\) as log_end\b": open_meanwhile, r"^select count.* from \S*_ct where": note,
+    }  # fmt: skip
+    models = ["dbo_orders_ct", "dbo_notes_ct", "--threads", "2"]
+    shop.dbt("run", "--select", *models, answer=answer, may_lack=True)
+    assert [int_to_lsn(0x200) in sql for sql in rows] == [True, True]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from collections.abc import Sequence
 from hashlib import md5
 from types import SimpleNamespace
@@ -14,7 +15,7 @@ import pytest
 from database import Answer, Rows
 from harness import PACKAGE
 from reference.log import int_to_lsn
-from shop import HIGH, ITEMS, LOW, Shop, columns_of, consumed, first_line
+from shop import HIGH, ITEMS, LOW, Shop, columns_of, consumed, first_line, published
 
 NO_DELTA = "{{ config(materialized='incremental', incremental_strategy='append') }}\n"
 FEED = NO_DELTA.replace(") }}", ", file_format='delta') }}")
@@ -744,3 +745,34 @@ def test_the_clauses_of_dbt_databricks() -> None:
         "location_clause": lambda relation: f"location '{relation}'",
     })  # fmt: skip
     assert "CLUSTER BY (id)" in sql and "location 'catalog of m'" in sql
+
+
+def test_all_threads_see_one_end(shop: Shop) -> None:
+    """Two ask what is published at once, and another run publishes between."""
+    asked, opened = [threading.Event() for _ in range(2)], threading.Event()
+    bookmarks: list[str] = []
+
+    def published_meanwhile(_: str) -> Rows:
+        first, second = asked
+        if not first.is_set():
+            first.set()
+            assert second.wait(60)
+            return published()
+        second.set()
+        assert opened.wait(60)
+        return [{**interval, "high_end": int_to_lsn(0x150)} for interval in published()]
+
+    def note(sql: str) -> Rows:
+        bookmarks.append(sql)
+        opened.set()
+        return []
+
+    answer: dict[str, Answer] = {
+        **ANSWERS,
+        r"^select [^()]*\bhigh_end\b.* from \S*validity_intervals": published_meanwhile,
+        r"\binsert into \S*consumer_bookmarks\b": note,
+    }
+    models = {f"{name}.sql": replica(f"'dbo_{name}'") for name in ("items", "notes")}
+    with shop.with_models(models) as selection:
+        shop.dbt("run", "--select", selection, "--threads", "2", answer=answer, may_lack=True)
+    assert [HIGH in sql for sql in bookmarks] == [True, True]
