@@ -39,7 +39,8 @@
         {#- enabled again it begins at a later version than clients have -#}
         {% do dbt_cdc._take_a_version(scanned_lsn, state) if is_counted and not dry_run %}
         {% for statement in statements %}
-            {% do run_query(statement) if not dry_run %}
+            {% do run_query(dbt_cdc._in_turn(statement) if statement.startswith('delete') else statement)
+                if not dry_run %}
             {% do log(('would run: ' if dry_run else 'done: ') ~ statement, info=true) %}
         {% endfor %}
         {% do dbt_cdc._forget_tracked_table(table | lower) if not dry_run %}

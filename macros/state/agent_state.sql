@@ -31,12 +31,12 @@
     {% if execute and (note == 'runs' or dbt_cdc._has_state('job_requests')) %}
         {% do dbt_cdc._make_jobs() %}
         {% do dbt_cdc._ensure_state_tables('jobs') %}
-        {% do run_query(
+        {% do run_query(dbt_cdc._in_turn(
             'merge into ' ~ dbt_cdc._state_relation('job_requests') ~ " as present using (select 'agent' as "
             ~ "job_type, '" ~ ('ends' if note == 'ends' else 'runs') ~ "' as request, current_timestamp() as "
             ~ 'requested_at) as note on present.job_type = note.job_type '
             ~ 'when matched then update set * when not matched then insert *'
-        ) %}
+        )) %}
     {% endif %}
 {% endmacro %}
 

@@ -15,10 +15,11 @@
         {% set waiting = dbt_cdc._state_relation('waiting_transactions') %}
         {% if found %}
             {#- to find it again would read the landed events again -#}
-            {% do run_query('insert overwrite ' ~ waiting ~ ' ' ~ dbt_cdc._state_rows('waiting_transactions', found)) %}
+            {% do run_query(dbt_cdc._in_turn(
+                'insert overwrite ' ~ waiting ~ ' ' ~ dbt_cdc._state_rows('waiting_transactions', found))) %}
         {% elif dbt_cdc._has_state('waiting_transactions')
             and dbt_cdc._fetch('select 1 from ' ~ waiting ~ ' limit 1') %}
-            {% do run_query('delete from ' ~ waiting) %}
+            {% do run_query(dbt_cdc._in_turn('delete from ' ~ waiting)) %}
         {% endif %}
         {% set without_end = [] %}
         {% for row in found if not (row.commit_lsn or row.tran_id.startswith('snapshot')

@@ -3,6 +3,7 @@ What breaks these rules today is listed in exceptions.yml, which may only get sh
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -127,6 +128,12 @@ def test_lines_are_short() -> None:
 
 def test_a_file_has_one_public_macro() -> None:
     check("public_macros", public_macros(graph()), "give each public macro a file of its own")
+
+
+def test_writes_of_state_wait_for_their_turn() -> None:
+    """Where another process writes the same table, Delta refuses one of both: `_in_turn`."""
+    bare = re.compile(r"run_query\(\s*'(?:delete from|insert|update|merge)\b")
+    assert not [path for path, text in texts().items() if bare.search(text)]
 
 
 def test_the_largest_circle_does_not_grow() -> None:
