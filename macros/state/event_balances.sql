@@ -7,37 +7,51 @@
     for those of runs that died before they wrote theirs. -#}
 {% macro _record_balances(adapter_log) %}
     {% set found = dbt_cdc._fetch(dbt_cdc._balance_sql(
-        adapter_log, adapter_log.previous_lsn, none, adapter_log.position, dbt_cdc._has_lost_batch(adapter_log)))[0] %}
+        adapter_log, adapter_log.previous_lsn, adapter_log.position, dbt_cdc._has_lost_batch(adapter_log)))[0] %}
     {% for lost in (dbt_cdc._fetch(dbt_cdc._lost_batches_sql(adapter_log)) if found.has_lost else []) %}
         {% do dbt_cdc._record_balance(dbt_cdc._fetch(dbt_cdc._balance_sql(
-            adapter_log, lost.after_lsn or dbt_cdc._zero_lsn(), lost.last_lsn, lost.position))[0],
-            'first_position = appended.first_position and last_position = appended.last_position') %}
+            adapter_log, lost.after_lsn or dbt_cdc._zero_lsn(), lost.position))[0]) %}
     {% endfor %}
     {% do dbt_cdc._record_balance(found) if found.balance %}
 {% endmacro %}
 
 
-{% macro _record_balance(found, is_there=none) %}
+{#- Once for each batch: the run that has put it into the log, another one at the same time, and a later one that finds
+    it without a balance may all tell it. -#}
+{% macro _record_balance(found) %}
     {% set balance = dbt_cdc._balance(found) %}
     {% do dbt_cdc._ensure_state_tables() %}
     {% do dbt_cdc._insert_state(
-        'event_balances', [dict(balance, recorded_at='now', invocation_id=invocation_id)], is_there) %}
+        'event_balances', [dict(balance, recorded_at='now', invocation_id=invocation_id)],
+        'first_position = appended.first_position and last_position = appended.last_position'
+        ~ ' and landed = appended.landed and in_log = appended.in_log') %}
     {% do dbt_cdc._log_line(dbt_cdc._balance_text(balance))
         if balance.landed != balance.in_log + balance.tombstones %}
 {% endmacro %}
 
 
-{#- Of the batch of which the log has the records after one LSN and up to another (none: to its end), and that began
-    behind a position (none: with the first event). -#}
-{% macro _balance_sql(adapter_log, after_lsn, to_lsn, position, beside=none) -%}
-with batch as (
+{#- Of the first batch that the log has after an LSN, and that began behind a position (none: with the first event);
+    another run may have put the next one into the log by now. -#}
+{% macro _balance_sql(adapter_log, after_lsn, position, beside=none) -%}
+with first_batch as (
+    select
+        balance as told,
+        max(lsn) as last_lsn
+    from {{ adapter_log.log }}
+    where lsn > '{{ after_lsn }}' and balance is not null
+    group by balance
+    order by last_lsn
+    limit 1
+),
+
+batch as (
     select
         coalesce(sum(events), 0) + count_if(
             operation = 'INSERT' and lsn < '{{ dbt_cdc._debezium_snapshot_lsn() }}'
         ) as logged_events,
-        max_by(balance, lsn) as balance
-    from {{ adapter_log.log }}
-    where lsn > '{{ after_lsn }}'{{ " and lsn <= '" ~ to_lsn ~ "'" if to_lsn }}
+        max(told) as balance
+    from {{ adapter_log.log }} cross join first_batch
+    where lsn > '{{ after_lsn }}' and lsn <= last_lsn
 )
 
 select

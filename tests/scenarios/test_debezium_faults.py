@@ -131,6 +131,37 @@ def test_a_run_that_dies_before_it_tells_the_balance(shop):
     assert len(shop.project.sql("select * from {schema}.event_balances")) == 5
 
 
+TELL = """{% macro tell_balance(previous_lsn, position) %}
+    {% do dbt_cdc._record_balances({
+        'log': ref('log'), 'events': source('kafka', 'landed'),
+        'previous_lsn': previous_lsn, 'position': position,
+    }) %}
+{% endmacro %}"""
+
+
+@pytest.mark.more
+@pytest.mark.parametrize("ends", [(0, 1), (1, 0), (0, 0, 1, 1)])
+def test_runs_that_overlap_tell_each_balance_once(shop, ends):
+    """The next one appends its batch before the first one ends; or both have read the same."""
+    database, connector = shop.begin(1, 2)
+    connector.snapshot()
+    assert shop.run(connector.sent).success
+    shop.project.write("macros/tell_balance.sql", TELL)
+    begun = []
+    for old, new in (("first", "v1"), ("v1", "v2")):
+        (last,) = shop.project.sql("select max(lsn), max(resume_position) from {schema}.log")
+        begun.append({"previous_lsn": last[0], "position": last[1]})
+        start = len(connector.sent)
+        database.commit(updates(1, old=old, new=new))
+        connector.stream()
+        with dying_at(lambda sql: re.match(WRITES_LOG, sql) is not None):
+            assert not shop.run(connector.sent[start:]).success
+    for number in ends:
+        shop.project.ok("run-operation", "tell_balance", "--args", json.dumps(begun[number]))
+    balances = shop.project.sql("select sum(landed), count(*) from {schema}.event_balances")
+    assert shop.is_balanced() and tuple(balances[0]) == (shop.landed, 3)
+
+
 # --- the connector restarts inside a transaction --------------------------------------------------
 
 
