@@ -21,10 +21,10 @@
     {% do window.update(dbt_cdc._initial_content(consumer, window, initial, initial_lsn, interval))
         if window.is_first and initial is not none %}
     {#- what a first window leaves as it was, the model does not have yet. Rows within the window may have been read
-        already: by another run, whose bookmark is open; by a dump that is newer than its LSN; by a consumer that the
-        model reads and that is further than it. In a model that merges, rows stay behind a reset. A model that appends
-        would count what goes without having come -#}
-    {% set is_open = bookmark.get('open_lsn') and bookmark.open_lsn != bookmark.last_lsn %}
+        already: by another run, whose bookmark is open, or was until `--empty` put it back; by a dump that is newer
+        than its LSN; by a consumer that the model reads and that is further than it. In a model that merges, rows stay
+        behind a reset. A model that appends would count what goes without having come -#}
+    {% set is_open = bookmark.get('open_lsn') not in [none, ''] %}
     {% set is_merged = consumer.kind == 'incremental' and dbt_cdc._incremental_strategy() != 'append' %}
     {% set keeps_rows = window.is_first and (bookmark.get('accepts_loss') or bookmark.get('was_reset'))
         and consumer.is_there and not consumer.starts_over %}

@@ -988,3 +988,19 @@ def test_a_change_without_an_operation(capturing: Capture, kind: str) -> None:
     capturing.run()
     present = "items where valid_to_lsn is null" if kind == "history" else "items"
     assert ids(capturing, present) == []
+
+
+@pytest.mark.more
+def test_an_empty_run_beside_one_that_merges(capturing: Capture) -> None:
+    """It opens the bookmark where it was, behind the MERGE: what came by that and goes is gone."""
+    writer, project = begun(capturing, items=REPLICA), capturing.project
+    capturing.land(writer.insert("items", id=2, name="b"))
+    with dying_at(lambda sql: "merge into" in sql):
+        assert not project.dbt("run").success
+    assert ids(capturing, "items") == [1, 2]
+    (commit,) = capturing.sql("describe history {schema}.items limit 1")
+    opened = f"open_lsn = last_lsn, target_version = {commit.version}"
+    capturing.sql(f"update {{schema}}.consumer_bookmarks set {opened}")
+    capturing.land(writer.commit("items", {"id": 2, "name": "b"}, None))
+    capturing.run()
+    assert ids(capturing, "items") == [1]
