@@ -43,8 +43,9 @@
     model without news leaves its bookmarks alone. -#}
 {% macro _open_bookmarks() %}
     {% set consumer = dbt_cdc._resolved_consumer() if dbt_cdc._is_building() or flags.EMPTY else {} %}
-    {#- a hook of the model may have set another zone; the last one is this -#}
-    {% do dbt_cdc._check_session_time_zone() if consumer and pre_hooks | length > 1 %}
+    {#- a hook of the model's own may have set another zone -#}
+    {% do dbt_cdc._check_session_time_zone()
+        if consumer and pre_hooks | rejectattr('sql', 'equalto', '{{ dbt_cdc._open_bookmarks() }}') | list %}
     {% do dbt_cdc._check_strategy(consumer) if consumer %}
     {% set known, new = (dbt_cdc._marks_of_empty_run(consumer) if flags.EMPTY else []), [] %}
     {% for name, window in consumer.get('windows', {}).items() if not consumer.is_open and not flags.EMPTY %}

@@ -10,7 +10,7 @@
         {% do dbt_cdc._check_added_columns(consumer, columns, added) %}
         {% do dbt_cdc._check_key_of_instance(
             consumer, columns, dbt_cdc._consumer_key(consumer, columns), changes) %}
-        {% set changes = dbt_cdc._with_operations(consumer, changes) %}
+        {% set changes = dbt_cdc._with_operations(consumer, changes, columns) %}
         {% set rows = dbt_cdc['_' ~ consumer.kind ~ '_rows'](columns, changes, consumer) %}
         {% do get_assert_columns_equivalent(rows) if (config.get('contract') or {}).enforced %}
     {% endif %}
@@ -32,9 +32,17 @@
 
 {#- The changes, each with an operation: by one that has none a row would neither come nor go. A value and no filter:
     what reads it may drop NULL before. -#}
-{% macro _with_operations(consumer, changes) -%}
+{% macro _with_operations(consumer, changes, columns) -%}
+{%- set texts = dbt_cdc._texts_of_partitions(columns) -%}
 select
-    * except (`__$operation`),
+    * except ({{ (['`__$operation`'] + texts) | join(', ') }}),
+    {%- for text in texts %}
+    {#- Delta keeps it as NULL (https://github.com/delta-io/delta/issues/2100), which no key finds #}
+    if({{ text }} = '', raise_error({{ dbt_cdc._literal(
+        'CDC 22938: ' ~ consumer.kind ~ ' ' ~ consumer.name ~ ' has an empty text in ' ~ text
+        ~ ', by which its table is partitioned, and Delta keeps it as NULL' ~ dbt_cdc._advice(
+        'leave partition_by out, or give empty texts another value in the model')) }}), {{ text }}) as {{ text }},
+    {%- endfor %}
     if(`__$operation` between 1 and 5, `__$operation`, raise_error(concat(
         {{ dbt_cdc._literal(
             'CDC 22938: ' ~ consumer.kind ~ ' ' ~ consumer.name ~ ' gives a change the __$operation ') }},
@@ -46,6 +54,16 @@ from (
     {{ dbt_cdc._indent(changes, 4) }}
 )
 {%- endmacro %}
+
+
+{% macro _texts_of_partitions(columns) %}
+    {% set given, found = config.get('partition_by') or [], [] %}
+    {% set names = ([given] if given is string else given) | map('lower') | list %}
+    {% for column in columns.values() if column.name | lower in names and column.type == 'string' %}
+        {% do found.append(column.quoted) %}
+    {% endfor %}
+    {% do return(found) %}
+{% endmacro %}
 
 
 {% macro _check_added_columns(consumer, columns, added) %}

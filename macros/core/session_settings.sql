@@ -36,6 +36,9 @@
             'refused': '.*[1-9].*', 'valid': '0',
             'reason': 'a consumer would read a change table as it was, and pass over what was captured since',
         },
+        'spark.databricks.delta.write.txnVersion': {
+            'refused': '.+', 'valid': 'nothing', 'reason': 'Delta would pass over each write to a table but the first',
+        },
         'spark.sql.files.ignoreMissingFiles': {
             'refused': 'true', 'valid': 'false', 'reason': 'the changes in a file that is gone would be missing',
         },

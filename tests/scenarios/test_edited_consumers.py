@@ -279,6 +279,28 @@ def test_a_merge_after_a_reset(capturing: Capture, is_handed_over: bool) -> None
     assert [tuple(row) for row in rows] == [(1, True), (2, False)]
 
 
+@pytest.mark.parametrize("kind", ["replica", "history"])
+def test_an_empty_text_in_a_partition(capturing: Capture, kind: str) -> None:
+    """Delta keeps it as NULL, by which no key is found."""
+    config = f"'{kind}', partition_by='name'"
+    writer = begun(capturing, items=REPLICA.replace("'replica'", config))
+    capturing.land(writer.insert("items", id=2, name=""))
+    result = capturing.project.dbt("run")
+    assert f"CDC 22938: {kind} items has an empty text in `name`, by which" in result.output
+    assert ids(capturing, "items") == [1]
+
+
+def test_a_table_that_was_made_without_rows(capturing: Capture) -> None:
+    """A tool that deploys DDL has replaced it: its bookmark tells of rows that are gone."""
+    writer = begun(capturing, items=REPLICA)
+    capturing.sql("create or replace table {schema}.items (id int, name string) using delta")
+    capturing.land(writer.insert("items", id=2, name="b"))
+    result = capturing.project.dbt("run")
+    assert "CDC 2714" in result.messages["items"].message, result.output
+    capturing.run("--full-refresh", "--select", "items")
+    assert ids(capturing, "items") == [1, 2]
+
+
 def test_a_view_in_the_place_of_a_feed(capturing: Capture) -> None:
     """dbt would put a table with the latest changes alone there."""
     writer, project = begun(capturing, feed=FEED), capturing.project
