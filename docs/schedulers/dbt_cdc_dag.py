@@ -28,7 +28,10 @@ def cdc_capture() -> None:
 def cdc_cleanup() -> None:
     """The cleanup job."""
     BashOperator(
-        task_id="cleanup", bash_command=f"{DBT} run-operation dbt_cdc.cleanup", pool="dbt_cdc", retries=2
+        task_id="cleanup",
+        bash_command=f"{DBT} run-operation dbt_cdc.cleanup",
+        pool="dbt_cdc",
+        retries=2,
     )
 
 

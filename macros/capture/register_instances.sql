@@ -86,6 +86,8 @@
     {% for table in ['captured_columns', 'index_columns'] %}
         {% do unlike.append('(select ' ~ graph.nodes['model.dbt_cdc.' ~ table].columns | join(', ') ~ ' from '
             ~ dbt_cdc._state_relation(table) ~ ' where object_id in (' ~ ids ~ ')'
+            ~ ' and object_id not in (select object_id from '
+            ~ dbt_cdc._state_relation('change_tables') ~ ')'
             ~ ('\nexcept\n' ~ dbt_cdc._state_rows(table, rows[table]) if rows[table] else '') ~ ')') %}
     {% endfor %}
     {% set found = dbt_cdc._fetch('select object_id from ' ~ unlike | join('\nunion select object_id from ')) %}

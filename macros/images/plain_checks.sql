@@ -27,7 +27,8 @@ abs(year({{ time }})) > 99999
         {% set written = dbt_cdc._literal(
             '"' ~ column.name.replace('\\', '\\\\').replace('"', '\\"') ~ '":') ~ ' || ' ~ read %}
         {% do misfits.append(
-            'not ' ~ read ~ " rlike '" ~ '^(?s)(?!-?\\\\d+[.]|0$|"|[{\\\\[].*(\\\\d[.]\\\\d|"(NaN|-?In)))' ~ "'"
+            'not ' ~ read ~ (' ' if read | length < 20 else '\n        ')
+            ~ "rlike '" ~ '^(?s)(?!-?\\\\d+[.]|0$|"|[{\\\\[].*(\\\\d[.]\\\\d|"(NaN|-?Infi)))' ~ "'"
             ~ '\n    and replace(text, ' ~ written ~ ", '\\Z')\n        rlike "
             ~ dbt_cdc._literal('\\x1a[^,}\\s]|' ~ dbt_cdc._key_pattern(column) ~ '(-?\\d+[.eE]|-0|[-+]?[{\\[NI])')) %}
         {% set name = dbt_cdc._name_pattern(column) %}

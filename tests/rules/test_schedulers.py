@@ -56,7 +56,9 @@ def test_commands_are_there(name: str) -> None:
         with cli.commands[command[0]].make_context("dbt", command[1:]) as context:
             given = context.params
         if command[0] == "run-operation":
-            assert set(given.get("args") or {}) <= known[given["macro"].removeprefix("dbt_cdc.")], command
+            assert set(given.get("args") or {}) <= known[given["macro"].removeprefix("dbt_cdc.")], (
+                command
+            )
 
 
 def test_the_agent_makes_the_views(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,7 +63,7 @@ typed as (
             concat('"((?:[^"\\\\]|\\\\.)*+)"\\s*:\\s*"',
             '(?i:[^"\\\\]|\\\\(?!ud[89a-f]).|\\\\ud[89ab]..\\\\ud[c-f])*+\\\\')), null) as halves,
         old is null or post is null or json.bad is not null or size(json.images) <> 2
-        or not image.`note` rlike '^(?s)(?!-?\\d+[.]|0$|"|[{\\[].*(\\d[.]\\d|"(NaN|-?In)))'
+        or not image.`note` rlike '^(?s)(?!-?\\d+[.]|0$|"|[{\\[].*(\\d[.]\\d|"(NaN|-?Infi)))'
             and replace(text, '"note":' || image.`note`, '\Z')
                 rlike '\\x1a[^,}\\s]|"note"\\s*:\\s*(-?\\d+[.eE]|-0|[-+]?[{\\[NI])'
         or (has_run or image.`amount` = 0) and text rlike '"amount"\\s*:\\s*"?-?'

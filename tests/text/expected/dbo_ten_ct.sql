@@ -85,10 +85,10 @@ typed as (
             concat('"((?:[^"\\\\]|\\\\.)*+)"\\s*:\\s*"',
             '(?i:[^"\\\\]|\\\\(?!ud[89a-f]).|\\\\ud[89ab]..\\\\ud[c-f])*+\\\\')), null) as halves,
         old is null or post is null or json.bad is not null or size(json.images) <> 2
-        or not image.`column_2` rlike '^(?s)(?!-?\\d+[.]|0$|"|[{\\[].*(\\d[.]\\d|"(NaN|-?In)))'
+        or not image.`column_2` rlike '^(?s)(?!-?\\d+[.]|0$|"|[{\\[].*(\\d[.]\\d|"(NaN|-?Infi)))'
             and replace(text, '"column_2":' || image.`column_2`, '\Z')
                 rlike '\\x1a[^,}\\s]|"column_2"\\s*:\\s*(-?\\d+[.eE]|-0|[-+]?[{\\[NI])'
-        or not image.`column_3` rlike '^(?s)(?!-?\\d+[.]|0$|"|[{\\[].*(\\d[.]\\d|"(NaN|-?In)))'
+        or not image.`column_3` rlike '^(?s)(?!-?\\d+[.]|0$|"|[{\\[].*(\\d[.]\\d|"(NaN|-?Infi)))'
             and replace(text, '"column_3":' || image.`column_3`, '\Z')
                 rlike '\\x1a[^,}\\s]|"column_3"\\s*:\\s*(-?\\d+[.eE]|-0|[-+]?[{\\[NI])'
         or (has_run or image.`column_4` = 0) and text rlike '"column_4"\\s*:\\s*"?-?'
