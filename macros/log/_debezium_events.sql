@@ -247,8 +247,8 @@ events as (
                 place, "'a number has more digits than a double'",
                 'let the connector write decimals as bytes or strings (decimal.handling.mode)'
             ) | indent(8) }}
-        {#- its images have the same columns; a schema, and PostgreSQL's xmin, come with what writes each NULL -#}
-        when op = 'u' and value_schema is null and not contains(value, '"xmin":null') and if(
+        {#- its images have the same columns; PostgreSQL's xmin comes with what writes each NULL -#}
+        when op = 'u' and not contains(value, '"xmin":null') and if(
             before is null,
             not value rlike '[:,\\[]\\s*null',
             size(array_except(json_object_keys(before), json_object_keys(after))) > 0

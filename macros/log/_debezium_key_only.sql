@@ -163,8 +163,9 @@ order by source_table
 {#- Whether a value is one that PostgreSQL and Debezium do not put there by themselves. -#}
 {% macro _debezium_is_told(value) -%}
 coalesce(
-    {{ value }} not in ('', '0', '0.0', '0.00', 'false', 'AA==', '[]', '{}', 'P0Y0M0DT0H0M0S')
-    and not startswith({{ value }}, '1970-01-01T00:00:00'), false
+    {{ value }} not in ('', 'false', 'AA==', '[]', '{}', 'P0Y0M0DT0H0M0S', '1970-01-01Z', '00:00:00Z')
+    and not {{ value }} rlike
+        '^(0([.]0+)?\\z|1970-01-01T00:00:00|\\{"scale":0,"value":"AA=="|\\{"x":0[.]0,"y":0[.]0,)', false
 )
 {%- endmacro %}
 

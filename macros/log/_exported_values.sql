@@ -32,7 +32,8 @@
 
 {#- The captured columns of a change table, in the order of their ordinals. -#}
 {% macro _exported_columns(relation) %}
-    {% do dbt_cdc._exported_types(relation, ['__$start_lsn', '__$seqval', '__$operation', '__$update_mask']) %}
+    {% do dbt_cdc._exported_types(
+        relation, ['__$start_lsn', '__$seqval', '__$operation', '__$update_mask', '__$command_id']) %}
     {% set captured = [] %}
     {% for column in dbt_cdc._exported_described(relation) %}
         {% do captured.append(column) if not column.name.startswith('__$') %}

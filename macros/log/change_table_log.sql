@@ -148,8 +148,7 @@ changes as (
                 select
                     {{ dbt_cdc._exported_lsn('`__$start_lsn`', relation=relation) | indent(20) }} as commit_lsn,
                     {{ dbt_cdc._exported_lsn('`__$seqval`', relation=relation) | indent(20) }} as seqval,
-                    {{ 'cast(`__$command_id` as int)' if dbt_cdc._exported_has(relation, '__$command_id')
-                        else 'cast(null as int)' }} as command_id,
+                    cast(`__$command_id` as int) as command_id,
                     cast(`__$operation` as int) as operation,
                     {{ dbt_cdc._exported_mask(relation, names | length) | indent(20) }} as mask,
                     {{ dbt_cdc._indent(dbt_cdc._exported_struct(captured), 20) }} as image

@@ -463,7 +463,10 @@ def test_what_is_no_lsn_or_no_change_table(notes: Exported) -> None:
     table = "{schema}_cdc.dbo_notes_CT (id int, `größe` string)"
     notes.sql(f"create or replace table {table} using delta")
     result = notes.run()
-    assert "lacks __$start_lsn, __$seqval, __$operation, __$update_mask" in result.output
+    assert (
+        "lacks __$start_lsn, __$seqval, __$operation, __$update_mask, __$command_id"
+        in result.output
+    )
 
 
 @pytest.mark.more

@@ -353,7 +353,10 @@ def test_a_transaction_that_lands_late(shop):
 
 
 @pytest.mark.more
-def test_deletes_that_tell_the_key_alone(shop):
+@pytest.mark.parametrize(
+    "invented", ["null", '"0.000"', '{"scale":0,"value":"AA=="}', '"1970-01-01Z"', '"00:00:00Z"']
+)
+def test_deletes_that_tell_the_key_alone(shop, invented):
     """PostgreSQL logs them so unless told otherwise: the rest of the image is invented."""
     database, connector = shop.begin(1, 2, 3)
     connector.snapshot()
@@ -361,7 +364,7 @@ def test_deletes_that_tell_the_key_alone(shop):
     connector.stream()
     whole = connector.sent
     bare = [
-        replace(e, value=e.value.replace('"v": "first"', '"v": null'))
+        replace(e, value=e.value.replace('"v": "first"', f'"v": {invented}'))
         if '"op": "d"' in (e.value or "") else e
         for e in whole
     ]  # fmt: skip

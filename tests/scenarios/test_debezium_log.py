@@ -621,6 +621,12 @@ def test_values_by_schema(make_project, spark):
             "what has decoded it leaves NULLs out",
         ),
         (
+            '{"schema": {"fields": []}, "payload": '
+            + change("u", "7", 1, 80000, before={"id": 1, "v": "x"}, after={"id": 1}).value
+            + "}",
+            "what has decoded it leaves NULLs out",
+        ),
+        (
             change("u", "7", 1, 80000, after={"id": 1}).value.replace('"before": null, ', ""),
             "what has decoded it leaves NULLs out",
         ),
