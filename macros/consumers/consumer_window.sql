@@ -124,11 +124,13 @@
             ~ "its changes with materialized='incremental'"
         ) %}
     {% endif %}
+    {#- a column that the table got later lacks what no change has told it -#}
     {% do return({
         'mode': mode, 'kind': kind, 'option': modes[mode],
         'skips_unchanged': consumer.kind == 'replica' and mode == 'net' and instance.before_image != 'partial'
             and instance.lob_before_image == 'always' and not instance.is_edited
-            and not dbt_cdc._told_by_adapters().is_of_sqlserver,
+            and not dbt_cdc._told_by_adapters().is_of_sqlserver
+            and config.get('on_schema_change') not in ['append_new_columns', 'sync_all_columns'],
     }) %}
 {% endmacro %}
 

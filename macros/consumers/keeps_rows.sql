@@ -3,7 +3,7 @@
 {% macro _check_keeps_rows(consumer, changes) %}
     {% set sql = dbt_cdc._without_quotes(dbt_cdc._own_sql(consumer, changes)) %}
     {% do dbt_cdc._check_keeps_values(consumer, sql) if dbt_cdc._partial_instance(consumer) %}
-    {% set found = dbt_cdc._words_that_drop_rows(sql) %}
+    {% set found = dbt_cdc._words_that_drop_rows(sql, consumer.windows | length > 1) %}
     {% do dbt_cdc.raise_cdc_error(
         22938, consumer.kind ~ ' ' ~ consumer.name ~ " has '" ~ found | join("', '")
         ~ "' in its SQL, so a row whose change it leaves out would stay as it was",
@@ -15,23 +15,24 @@
 
 {#- Words in a query that reads the changes. A left join to other tables drops no row. What makes rows out of a list
     would not take away those of the list of before. -#}
-{% macro _words_that_drop_rows(sql) %}
+{% macro _words_that_drop_rows(sql, of_several) %}
     {% set plain = modules.re.sub('(?i)\\bleft\\s+(?:outer\\s+)?join\\b', ' left__join ', sql) %}
     {% set plain = modules.re.sub(
         '(?i)\\b((?:(?:pos|variant_)?explode|inline)(?:_outer)?|stack)\\s*[(]', ' \\1__rows (', plain) %}
     {% set found = [] %}
     {% for query in dbt_cdc._queries_of_changes(plain) %}
-        {% do found.extend(dbt_cdc._dropping_words(query)) %}
+        {% do found.extend(dbt_cdc._dropping_words(query, of_several)) %}
     {% endfor %}
     {% do return(found | unique | list) %}
 {% endmacro %}
 
 
-{#- Of a query without brackets, quotes and comments. -#}
-{% macro _dropping_words(query) %}
+{#- Of a query without brackets, quotes and comments. A left join drops the changes on its right: those of the other
+    instance, where there are two (`of_several`). -#}
+{% macro _dropping_words(query, of_several) %}
     {% set found = modules.re.findall('(?i)' ~ dbt_cdc._dropping_word() ~ '|\\b\\w+(?=__rows\\b)', query) %}
     {% if modules.re.search('\\bleft__join\\s+__changes__', query)
-        and not modules.re.search('(?i)\\bfrom\\s+__changes__', query) %}
+        and (of_several or not modules.re.search('(?i)\\bfrom\\s+__changes__', query)) %}
         {% do found.append('left join') %}
     {% endif %}
     {% do found.append('from ..., ...') if modules.re.search(

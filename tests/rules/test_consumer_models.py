@@ -155,6 +155,12 @@ MISTAKES: dict[str, tuple[str, str, str]] = {
         "has the unique_key name, and the key of capture instance dbo_items is id: leave",
     ),
     "taken_name": (versions(ITEMS_, "*, 1 valid_to"), "CDC 22938", "'valid_to'"),
+    "left_join_of_two": (
+        BOTH.replace("union all select * from", "as i left join").replace(
+            "'replica'", "'replica', unique_key='id'"
+        ),
+        "CDC 22938", "has 'left join' in its SQL",
+    ),
     "two_instances": (BOTH, "CDC 22938", "takes 2 capture instances and has no unique_key"),
     "no_lsn": (replica(INITIAL), "CDC 313", "initial_lsn is NULL"),
     "bad_lsn": (replica(f"{INITIAL}, initial_lsn='x'"), "CDC 313", "initial_lsn 'x' is not an LSN"),
@@ -598,6 +604,20 @@ def test_a_bookmark_that_was_taken_back_alone(shop: Shop, kind: str, is_back: bo
 
 
 RESET = {"accepts_loss": True}
+
+
+@pytest.mark.parametrize("on_change", ["ignore", "append_new_columns"])
+def test_rows_that_have_not_changed_between_two_runs(shop: Shop, on_change: str) -> None:
+    """They are left out, but where the table may have a column that no change has told it."""
+    model = replica(ITEMS_, config=f", on_schema_change='{on_change}'")
+    marks = [bookmark("kept", target_version=1, last_lsn=LOW)]
+    with shop.with_models({"kept.sql": model}) as selection:
+        shop.dbt(
+            "compile", "--select", selection, tables=["kept"],
+            answer={r"\) as bookmarks, ": consumed(marks)},
+        )  # fmt: skip
+    (path,) = (shop.project.folder / "target" / "compiled").rglob("kept.sql")
+    assert ("`__$first`.image" in path.read_text(encoding="utf-8")) == (on_change == "ignore")
 
 
 @pytest.mark.parametrize("mark", [None, {}, RESET, {"last_lsn": LOW}])

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from capturing import Capture, instance_yaml
 from harness import Project
+from reference.capture import CaptureInstance
 from scenarios.test_unclean_consumers import (
     FEED,
     ITEMS,
@@ -288,6 +289,23 @@ def test_an_empty_text_in_a_partition(capturing: Capture, kind: str) -> None:
     result = capturing.project.dbt("run")
     assert f"CDC 22938: {kind} items has an empty text in `name`, by which" in result.output
     assert ids(capturing, "items") == [1]
+
+
+def test_a_part_of_the_key(make_project: Callable[..., Project]) -> None:
+    """Rows that share it would meet in one."""
+    parts = CaptureInstance("dbo", "parts", "dbo_parts", (("a", "int"), ("b", "int")), ("a", "b"))
+    model = (
+        "{{ config(materialized='replica', unique_key='a') }}\n"
+        "select a, COLUMNS `__$operation` from {{ dbt_cdc.new_changes('dbo_parts') }}\n"
+    )
+    columns = {"part": "", "renamed": "b as c,", "whole": "b,"}
+    models = {f"{name}.sql": model.replace("COLUMNS", text) for name, text in columns.items()}
+    capturing, writer = Capture(make_project, [parts], models=models, vars=PLAIN), Writer()
+    capturing.land([*writer.insert("parts", a=1, b=1), *writer.insert("parts", a=1, b=2)])
+    messages = capturing.project.dbt("run").messages
+    for name in columns:
+        said = f"CDC 22938: replica {name} has the unique_key a, and the key of capture instance"
+        assert said in messages[name].message
 
 
 def test_a_table_that_was_made_without_rows(capturing: Capture) -> None:
