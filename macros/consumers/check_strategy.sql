@@ -12,8 +12,12 @@
 
 {#- Strategies that take a window for all that a part of the table has. -#}
 {% macro _check_takes_all(consumer, strategy) %}
+    {% set sql = dbt_cdc._plain_sql(consumer) %}
+    {% set read = modules.re.findall(
+        '\\b(?:from|join)\\s+([\\w.]+)', modules.re.sub('\\bleft\\s+(?:outer\\s+)?join\\s+[\\w.]+', ' ', sql)) %}
     {% set is_recomputed = strategy == 'insert_overwrite' and config.get('partition_by')
-        and not dbt_cdc._hands_on(dbt_cdc._plain_sql(consumer)) %}
+        and not dbt_cdc._hands_on(sql)
+        and read | reject('in', modules.re.findall('(\\w+)\\s+as\\s*[(]', sql)) | list %}
     {% do dbt_cdc.raise_cdc_error(
         22938, 'model ' ~ model.name ~ " takes new_changes and its incremental_strategy is '" ~ strategy ~ "'" ~ (
             ': each batch would take all changes for its own, and the bookmark moves behind those that none has'
@@ -56,8 +60,9 @@
 {% endmacro %}
 
 
-{#- Whether a model's SQL gives the changes as they are, or some of them. -#}
+{#- Whether a model's SQL gives the changes as they are, or some of them. A left join makes no one row of several. -#}
 {% macro _hands_on(sql) %}
+    {% set sql = modules.re.sub('\\bleft\\s+(?:outer\\s+)?join\\b', ' ', sql) %}
     {% set words = '(?:group|distinct|union|qualify|over|join|intersect|minus|exists)' %}
     {% do return(modules.re.search('\\bfrom\\s*[(]\\s*__changes__\\s*[)]', sql) and not modules.re.search(
         '\\b(?:' ~ words ~ '\\b|in\\s*[(]\\s*(?:select|with)\\b)', sql)) %}

@@ -21,7 +21,8 @@
 
 
 {#- By other columns, a change of one of them would leave the row of before, and two rows may meet in one, as by a part
-    of the key. A captured column that is not of the key may be another one of its name in the model. -#}
+    of the key, unless the model makes one row of them. A captured column that is not of the key may be another one of
+    its name in the model. -#}
 {% macro _check_key_of_instance(consumer, columns, key, changes) %}
     {% set instance = (consumer.windows.values() | list)[0].instance %}
     {% set own, names = instance.index_columns | map('lower') | sort, key.keys() | list %}
@@ -31,7 +32,7 @@
     {% for name in names if name not in own %}{% do others.append(dbt_cdc._word_of(name)) %}{% endfor %}
     {% if consumer.windows | length == 1 and names | sort != own and (
         not own | reject('in', columns) | list
-        or not others
+        or not others and not modules.re.search('\\b(?:group\\s+by|distinct|union\\s+(?!all\\b))', sql)
         or others and not names | reject('in', captured) | list
         and not others | select('in', renamed) | list
     ) %}

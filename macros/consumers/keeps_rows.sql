@@ -36,6 +36,6 @@
         {% do found.append('left join') %}
     {% endif %}
     {% do found.append('from ..., ...') if modules.re.search(
-        '(?i)\\bfrom\\s+\\w+(?:\\s+as\\b)?(?:\\s+(?!window\\b)\\w+)?\\s*,', query) %}
+        '(?i)\\bfrom\\s+[\\w.]+(?:\\s+as\\b)?(?:\\s+(?!window\\b)\\w+)?\\s*,', query) %}
     {% do return(found | map('lower') | list) %}
 {% endmacro %}

@@ -36,7 +36,7 @@
 
 
 {% macro _dropping_word() %}
-    {% do return('\\b(?:where|having|qualify|join|limit|offset|except|minus|intersect|tablesample|lateral|pivot'
+    {% do return('(?<![.])\\b(?:where|having|qualify|join|limit|offset|except|minus|intersect|tablesample|lateral|pivot'
         ~ '|unpivot)\\b') %}
 {% endmacro %}
 
@@ -66,7 +66,8 @@
                 else ' {' ~ group[2] ~ '} ' if with_arguments and not is_query else ' ') ~ left.sql[group.end():] %}
             {% if name and reads %}
                 {% set left.sql = modules.re.sub(
-                    '(?i)\\b(from|join|left__join|,)\\s+' ~ name ~ '\\b', '\\1 __changes__ ', left.sql) %}
+                    '(?i)\\b(from(?:\\s+[\\w.]+(?:\\s+(?:as\\s+)?\\w+)?\\s*,)*|join|left__join)\\s+' ~ name ~ '\\b',
+                    '\\1 __changes__ ', left.sql) %}
             {% endif %}
         {% endif %}
     {% endfor %}

@@ -115,6 +115,13 @@ MISTAKES: dict[str, tuple[str, str, str]] = {
         ), "CDC 22938",
         "incremental_strategy is 'insert_overwrite': each run would replace its partitions by the",
     ),
+    "overwritten_by_the_last": (
+        feed(ITEMS_).replace("'append'", "'insert_overwrite', partition_by='id'").replace(
+            "select *", "with source as (select *"
+        ) + "), ranked as (select *, row_number() over (partition by id order by Name) as n "
+        "from source left join names using (id)) select * from ranked", "CDC 22938",
+        "incremental_strategy is 'insert_overwrite': each run would replace its partitions by the",
+    ),
     "merged": (
         feed(ITEMS_).replace("'append'", "'merge', unique_key='ID'"), "CDC 22938",
         "model merged merges all changes of capture instance dbo_items by its key (id): a key",
@@ -397,6 +404,10 @@ OPERATION = "* except (`__$operation`), if(id > 0, `__$operation`, 1) as `__$ope
         "select `some`.*, (select count(*) from tags, names) as tags\n"
         "from `some` left join tops using (id)",
         replica(ITEMS_, "id, `from` as sender, `to` receiver, a is distinct\n from b, c, *"),
+        "{{ config(materialized='replica') }}\n"
+        "with source as (select * from {{ dbt_cdc.new_changes('dbo_items') }}),\n"
+        "channels as (select id, source from channels c where is_active and c.limit > 0)\n"
+        "select s.*, c.source from source s left join channels c using (id)",
         replica(ITEMS_, "*, max(id) over w as top")
         + "window w as (order by id), v as (order by a)",
     ],
@@ -417,6 +428,7 @@ def test_what_leaves_no_change_out_is_taken(shop: Shop, model: str) -> None:
         ("select * from {changes} where `__$operation` = 4", False),
         ("select * from {changes} where Name in ('a', 'b') -- over all, in a group", False),
         ("select * from {changes} where id in (select id from orders)", True),
+        ("select c.*, n.notes from {changes} as c left join names as n using (id)", False),
         ("select c.id as item, Name from {changes} as c", False),
         ("select c.id item, Name from {changes} as c", False),
         ("select *, `__$seqval` || id as item from {changes}", True),

@@ -292,7 +292,7 @@ def test_an_empty_text_in_a_partition(capturing: Capture, kind: str) -> None:
 
 
 def test_a_part_of_the_key(make_project: Callable[..., Project]) -> None:
-    """Rows that share it would meet in one."""
+    """Rows that share it would meet in one, unless the model makes one row of them."""
     parts = CaptureInstance("dbo", "parts", "dbo_parts", (("a", "int"), ("b", "int")), ("a", "b"))
     model = (
         "{{ config(materialized='replica', unique_key='a') }}\n"
@@ -302,7 +302,13 @@ def test_a_part_of_the_key(make_project: Callable[..., Project]) -> None:
     models = {f"{name}.sql": model.replace("COLUMNS", text) for name, text in columns.items()}
     capturing, writer = Capture(make_project, [parts], models=models, vars=PLAIN), Writer()
     capturing.land([*writer.insert("parts", a=1, b=1), *writer.insert("parts", a=1, b=2)])
+    capturing.project.write(
+        "models/grouped.sql",
+        model.replace("`__$operation`", "count(b) as n, 4 as `__$operation`").replace("COLUMNS", "")
+        + "group by a",
+    )
     messages = capturing.project.dbt("run").messages
+    assert [tuple(row) for row in capturing.sql("select * from {schema}.grouped")] == [(1, 2)]
     for name in columns:
         said = f"CDC 22938: replica {name} has the unique_key a, and the key of capture instance"
         assert said in messages[name].message
