@@ -53,7 +53,7 @@
 
 {% macro _before_last_day_sql() -%}
 max(case when opened_at < (
-    select max(opened_at) - interval '1' day from {{ dbt_cdc._state_relation('scan_transactions') }}
+    select max_by(opened_at, window_to_lsn) - interval '1' day from {{ dbt_cdc._state_relation('scan_transactions') }}
 ) then window_to_lsn end)
 {%- endmacro %}
 

@@ -13,11 +13,13 @@
 {#- Strategies that take a window for all that a part of the table has. -#}
 {% macro _check_takes_all(consumer, strategy) %}
     {% set sql = dbt_cdc._plain_sql(consumer) %}
-    {% set read = modules.re.findall(
-        '\\b(?:from|join)\\s+([\\w.]+)', modules.re.sub('\\bleft\\s+(?:outer\\s+)?join\\s+[\\w.]+', ' ', sql)) %}
+    {#- what is no table behind `from`, and lookups -#}
+    {% set plain = modules.re.sub('\\b(?:extract|trim|substring|overlay)\\s*[(][^()]*[)]|\\bdistinct\\s+from\\b'
+        ~ '|\\bleft\\s+(?:outer\\s+)?join\\s+[\\w.]+', ' ', sql) %}
+    {% set read = modules.re.findall('\\b(?:from|join)\\s+([\\w.]+)', plain) %}
     {% set is_recomputed = strategy == 'insert_overwrite' and config.get('partition_by')
         and not dbt_cdc._hands_on(sql)
-        and read | reject('in', modules.re.findall('(\\w+)\\s+as\\s*[(]', sql)) | list %}
+        and read | reject('in', modules.re.findall('(\\w+)\\s*(?:[(][^()]*[)]\\s*)?as\\s*[(]', sql)) | list %}
     {% do dbt_cdc.raise_cdc_error(
         22938, 'model ' ~ model.name ~ " takes new_changes and its incremental_strategy is '" ~ strategy ~ "'" ~ (
             ': each batch would take all changes for its own, and the bookmark moves behind those that none has'
@@ -25,7 +27,8 @@
             ': each run would replace ' ~ ('its partitions' if config.get('partition_by') else 'the whole table')
             ~ ' by the changes of one window'),
         "set incremental_strategy to 'append' or 'merge'" ~ (
-            ', or give partition_by and a query that computes whole partitions, those that the changes name'
+            ', or give partition_by and a query that computes whole partitions of another table, those that the '
+            ~ 'changes name, by an inner or semi join'
             if strategy == 'insert_overwrite')
     ) if strategy in ['microbatch', 'insert_overwrite', 'replace_where'] and not is_recomputed %}
 {% endmacro %}
@@ -44,7 +47,8 @@
     {% endfor %}
     {% for window in consumer.windows.values() if window.kind == 'all' and names
         and not names | reject('in', window.instance.index_columns | map('lower') | list) | list
-        and dbt_cdc._hands_on(sql) and not modules.re.search('___operation\\s*=\\s*[12]\\b', sql) %}
+        and dbt_cdc._hands_on(sql)
+        and not modules.re.search('___operation\\s*(?:=\\s*[12]\\b|in\\s*[(]\\s*[12]\\s*[)])', sql) %}
         {% do dbt_cdc.raise_cdc_error(
             22938, 'model ' ~ model.name ~ ' merges all changes of capture instance ' ~ window.instance.name
             ~ ' by its key (' ~ names | join(', ') ~ '): a key that changes twice would get two rows',

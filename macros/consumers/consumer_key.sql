@@ -32,7 +32,8 @@
     {% for name in names if name not in own %}{% do others.append(dbt_cdc._word_of(name)) %}{% endfor %}
     {% if consumer.windows | length == 1 and names | sort != own and (
         not own | reject('in', columns) | list
-        or not others and not modules.re.search('\\b(?:group\\s+by|distinct|union\\s+(?!all\\b))', sql)
+        or not others and not modules.re.search('\\b(?:group\\s+by|distinct|union\\s+(?!all\\b))',
+            dbt_cdc._queries_of_changes(sql) | join(' ; '))
         or others and not names | reject('in', captured) | list
         and not others | select('in', renamed) | list
     ) %}

@@ -66,8 +66,7 @@
                 else ' {' ~ group[2] ~ '} ' if with_arguments and not is_query else ' ') ~ left.sql[group.end():] %}
             {% if name and reads %}
                 {% set left.sql = modules.re.sub(
-                    '(?i)\\b(from(?:\\s+[\\w.]+(?:\\s+(?:as\\s+)?\\w+)?\\s*,)*|join|left__join)\\s+' ~ name ~ '\\b',
-                    '\\1 __changes__ ', left.sql) %}
+                    '(?i)\\b(from|join|left__join|,)\\s+' ~ name ~ '\\b', '\\1 __changes__ ', left.sql) %}
             {% endif %}
         {% endif %}
     {% endfor %}

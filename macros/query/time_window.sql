@@ -51,6 +51,8 @@
     {% do return({
         'from_lsn': "'" ~ from_lsn ~ "'",
         'to_lsn': "'" ~ to_lsn ~ "'",
+        'found_up_to': dbt_cdc._time_literal(
+            interval.high_time if interval and interval.high_end else '0001-01-01 00:00:00'),
         'commits': dbt_cdc._commits_of_times(
             window, "mapping.start_lsn >= '" ~ from_lsn ~ "' and mapping.start_lsn <= '" ~ to_lsn ~ "'"
         ) if found.others else none,

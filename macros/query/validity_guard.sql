@@ -81,8 +81,10 @@
         {{ dbt_cdc._literal(', the time of the low end' ~ instance
             ~ dbt_cdc._advice('older changes were removed or never captured; start at or after it, or '
             ~ 'give NULL to start at the low end')) }}))
-    when {{ window.end_time }} > high_time then raise_error(concat(
-        'CDC 313: end_time ', {{ window.end_time }}, ' is after ', high_time,
+    {#- a view keeps the LSNs of when it was made -#}
+    {%- set high_time = 'high_time' if window.option_sql else 'least(high_time, ' ~ window.found_up_to ~ ')' %}
+    when {{ window.end_time }} > {{ high_time }} then raise_error(concat(
+        'CDC 313: end_time ', {{ window.end_time }}, ' is after ', {{ high_time }},
         {{ dbt_cdc._literal(', the time of the high end' ~ instance
             ~ dbt_cdc._advice('later changes are not published yet; end at or before it, give NULL to '
             ~ 'end at the high end, or run dbt first')) }}))

@@ -46,7 +46,8 @@
 {#- What the last command that wrote the log has found to wait, as text, where that was not this one. -#}
 {% macro _known_to_wait() %}
     {% if not dbt_cdc._invocation_cache().get('adapter') and dbt_cdc._has_state('waiting_transactions') %}
-        {% for row in dbt_cdc._fetch('select * from ' ~ dbt_cdc._state_relation('waiting_transactions')
+        {% for row in dbt_cdc._fetch('select * except (since), string(since) as since from '
+            ~ dbt_cdc._state_relation('waiting_transactions')
             ~ ' order by waiting_commits desc, first_position limit 1') if row.reason != dbt_cdc._no_later_one() %}
             {% do return(dbt_cdc._waiting_text(row)) %}
         {% endfor %}

@@ -11,15 +11,17 @@ with consumed as (
         published_lsn,
         lag_seconds,
         lag_transactions,
-        is_stale
+        is_stale,
+        -- a `dbt build` that tests the model has not closed its bookmark yet
+        coalesce(open_lsn >= published_lsn, false) as is_up_to_date
     from {{ ref('dbt_cdc', 'cdc_consumers') }}
     where consumer = {{ consumer }}
 )
 
-select * from consumed
+select * except (is_up_to_date) from consumed
 where
     is_stale
-    or (lag_transactions > 0 and lag_seconds > {{ max_minutes | int }} * 60)
+    or (lag_transactions > 0 and lag_seconds > {{ max_minutes | int }} * 60 and not is_up_to_date)
 union all
 select
     {{ consumer }} as consumer,

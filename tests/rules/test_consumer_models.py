@@ -406,8 +406,8 @@ OPERATION = "* except (`__$operation`), if(id > 0, `__$operation`, 1) as `__$ope
         replica(ITEMS_, "id, `from` as sender, `to` receiver, a is distinct\n from b, c, *"),
         "{{ config(materialized='replica') }}\n"
         "with source as (select * from {{ dbt_cdc.new_changes('dbo_items') }}),\n"
-        "channels as (select id, source from channels c where is_active and c.limit > 0)\n"
-        "select s.*, c.source from source s left join channels c using (id)",
+        "channels as (select id, c.limit from channels c where is_active)\n"
+        "select s.*, c.limit from source s left join channels c using (id)",
         replica(ITEMS_, "*, max(id) over w as top")
         + "window w as (order by id), v as (order by a)",
     ],

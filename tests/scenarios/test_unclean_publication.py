@@ -273,3 +273,23 @@ def test_disable_table_that_dies_is_taken_up_again(make_project: Callable[..., P
         assert not operation(capturing, "disable_table", dry_run=False, **arguments).success
     assert operation(capturing, "disable_table", dry_run=False, **arguments).success
     assert list(high_ends(capturing)) == ["dbo_lines"]
+
+
+@pytest.mark.more
+@pytest.mark.parametrize("function", ["all_changes_between", "net_changes_between"])
+def test_a_view_by_time_that_is_older_than_its_end(
+    make_project: Callable[..., Project], function: str
+) -> None:
+    """It has the LSNs of when it was made: what was published since would be missing."""
+    call = f"dbt_cdc.{function}('dbo_items', none, '2024-05-01 00:01:30')"
+    view = f"{{{{ config(materialized='view') }}}} select * from {{{{ {call} }}}}"
+    capturing, writer = Capture(make_project, [ITEMS], models={"asked.sql": view}), Writer()
+    capturing.land(writer.insert("items", id=1, name="a"))
+    capturing.run()
+    for _ in range(2):
+        with pytest.raises(Exception, match=r"CDC 313: end_time .* is after 2024-05-01 00:01:00"):
+            capturing.sql("select id from {schema}.asked")
+        capturing.land(writer.insert("items", id=2, name="b"))
+        capturing.run("--select", "+lsn_time_mapping")
+    capturing.run()
+    assert [row.id for row in capturing.sql("select id from {schema}.asked")] == [1]
