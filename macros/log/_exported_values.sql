@@ -32,8 +32,7 @@
 
 {#- The captured columns of a change table, in the order of their ordinals. -#}
 {% macro _exported_columns(relation) %}
-    {% do dbt_cdc._exported_types(
-        relation, ['__$start_lsn', '__$seqval', '__$operation', '__$update_mask', '__$command_id']) %}
+    {% do dbt_cdc._exported_types(relation, ['__$start_lsn', '__$seqval', '__$operation', '__$update_mask']) %}
     {% set captured = [] %}
     {% for column in dbt_cdc._exported_described(relation) %}
         {% do captured.append(column) if not column.name.startswith('__$') %}

@@ -38,6 +38,10 @@ select * from records
     {% do dbt_cdc._check_is_no_own_table(tables.values() | list + others) if execute %}
     {% for relation in tables.values() %}
         {% do dbt_cdc._exported_columns(relation) %}
+        {% do dbt_cdc._log_line(
+            relation ~ ' lacks __$command_id: the order within a transaction is that of __$seqval, which is not always '
+            ~ "the source's; export the table itself, as the functions of SQL Server leave the column out"
+        ) if dbt_cdc._is_building() and not dbt_cdc._exported_has(relation, '__$command_id') %}
     {% endfor %}
 {% endmacro %}
 
@@ -148,7 +152,8 @@ changes as (
                 select
                     {{ dbt_cdc._exported_lsn('`__$start_lsn`', relation=relation) | indent(20) }} as commit_lsn,
                     {{ dbt_cdc._exported_lsn('`__$seqval`', relation=relation) | indent(20) }} as seqval,
-                    cast(`__$command_id` as int) as command_id,
+                    {{ 'cast(`__$command_id` as int)' if dbt_cdc._exported_has(relation, '__$command_id')
+                        else 'cast(null as int)' }} as command_id,
                     cast(`__$operation` as int) as operation,
                     {{ dbt_cdc._exported_mask(relation, names | length) | indent(20) }} as mask,
                     {{ dbt_cdc._indent(dbt_cdc._exported_struct(captured), 20) }} as image
