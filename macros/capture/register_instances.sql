@@ -92,7 +92,6 @@
     {% endfor %}
     {% set found = dbt_cdc._fetch('select object_id from ' ~ unlike | join('\nunion select object_id from ')) %}
     {% for table in ['captured_columns', 'index_columns'] if found %}
-        {% do run_query(dbt_cdc._in_turn('delete from ' ~ dbt_cdc._state_relation(table) ~ ' where object_id in ('
-            ~ found | map(attribute='object_id') | join(', ') ~ ')')) %}
+        {% do dbt_cdc._delete_state(table, 'object_id in (' ~ found | map(attribute='object_id') | join(', ') ~ ')') %}
     {% endfor %}
 {% endmacro %}

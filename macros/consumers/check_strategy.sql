@@ -12,14 +12,8 @@
 
 {#- Strategies that take a window for all that a part of the table has. -#}
 {% macro _check_takes_all(consumer, strategy) %}
-    {% set sql = dbt_cdc._plain_sql(consumer) %}
-    {#- what is no table behind `from`, and lookups -#}
-    {% set plain = modules.re.sub('\\b(?:extract|trim|substring|overlay)\\s*[(][^()]*[)]|\\bdistinct\\s+from\\b'
-        ~ '|\\bleft\\s+(?:outer\\s+)?join\\s+[\\w.]+', ' ', sql) %}
-    {% set read = modules.re.findall('\\b(?:from|join)\\s+([\\w.]+)', plain) %}
     {% set is_recomputed = strategy == 'insert_overwrite' and config.get('partition_by')
-        and not dbt_cdc._hands_on(sql)
-        and read | reject('in', modules.re.findall('(\\w+)\\s*(?:[(][^()]*[)]\\s*)?as\\s*[(]', sql)) | list %}
+        and dbt_cdc._recomputes(dbt_cdc._plain_sql(consumer)) %}
     {% do dbt_cdc.raise_cdc_error(
         22938, 'model ' ~ model.name ~ " takes new_changes and its incremental_strategy is '" ~ strategy ~ "'" ~ (
             ': each batch would take all changes for its own, and the bookmark moves behind those that none has'
@@ -64,9 +58,20 @@
 {% endmacro %}
 
 
+{#- Whether a model's SQL reads another table than the changes and lookups, which it may compute anew. -#}
+{% macro _recomputes(sql) %}
+    {#- what is no table behind `from`, and lookups -#}
+    {% set plain = modules.re.sub('\\b(?:extract|trim|substring|overlay)\\s*[(][^()]*[)]|\\bdistinct\\s+from\\b|'
+        ~ dbt_cdc._left_join() ~ '\\s+[\\w.]+', ' ', sql) %}
+    {% set read = modules.re.findall('\\b(?:from|join)\\s+([\\w.]+)', plain) %}
+    {% set named = modules.re.findall('(\\w+)\\s*(?:[(][^()]*[)]\\s*)?as\\s*[(]', sql) %}
+    {% do return(read | reject('in', named) | list and not dbt_cdc._hands_on(sql)) %}
+{% endmacro %}
+
+
 {#- Whether a model's SQL gives the changes as they are, or some of them. A left join makes no one row of several. -#}
 {% macro _hands_on(sql) %}
-    {% set sql = modules.re.sub('\\bleft\\s+(?:outer\\s+)?join\\b', ' ', sql) %}
+    {% set sql = modules.re.sub(dbt_cdc._left_join(), ' ', sql) %}
     {% set words = '(?:group|distinct|union|qualify|over|join|intersect|minus|exists)' %}
     {% do return(modules.re.search('\\bfrom\\s*[(]\\s*__changes__\\s*[)]', sql) and not modules.re.search(
         '\\b(?:' ~ words ~ '\\b|in\\s*[(]\\s*(?:select|with)\\b)', sql)) %}

@@ -122,8 +122,5 @@
         if name not in consumer.windows and not dbt_cdc._is_left_out(consumer, name) %}
         {% do others.append(bookmark.capture_instance) %}
     {% endfor %}
-    {% do run_query(dbt_cdc._in_turn(
-        'delete from ' ~ dbt_cdc._state_relation('consumer_bookmarks') ~ ' where '
-        ~ dbt_cdc._is_bookmark(consumer, others)
-    )) if others %}
+    {% do dbt_cdc._delete_state('consumer_bookmarks', dbt_cdc._is_bookmark(consumer, others)) if others %}
 {% endmacro %}

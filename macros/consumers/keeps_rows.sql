@@ -16,7 +16,7 @@
 {#- Words in a query that reads the changes. A left join to other tables drops no row. What makes rows out of a list
     would not take away those of the list of before. -#}
 {% macro _words_that_drop_rows(sql, of_several) %}
-    {% set plain = modules.re.sub('(?i)\\bleft\\s+(?:outer\\s+)?join\\b', ' left__join ', sql) %}
+    {% set plain = modules.re.sub('(?i)' ~ dbt_cdc._left_join(), ' left__join ', sql) %}
     {% set plain = modules.re.sub(
         '(?i)\\b((?:(?:pos|variant_)?explode|inline)(?:_outer)?|stack)\\s*[(]', ' \\1__rows (', plain) %}
     {% set found = [] %}

@@ -35,6 +35,11 @@
 {% endmacro %}
 
 
+{% macro _left_join() %}
+    {% do return('\\bleft\\s+(?:outer\\s+)?join\\b') %}
+{% endmacro %}
+
+
 {% macro _dropping_word() %}
     {% do return('(?<![.])\\b(?:where|having|qualify|join|limit|offset|except|minus|intersect|tablesample|lateral|pivot'
         ~ '|unpivot)\\b') %}

@@ -24,8 +24,7 @@
                 and (dbt_cdc._merged_up_to(bookmark, commit) or '') > bookmark.last_lsn
                 and dbt_cdc._still_says(consumer, bookmark) %}
             {% set is_foreign = bookmark.open_lsn is none and commit.version > all_written | max
-                and commit.operation.removesuffix(' AS SELECT') in ['CREATE TABLE', 'CREATE OR REPLACE TABLE',
-                    'REPLACE TABLE'] %}
+                and commit.operation.removesuffix(' AS SELECT') ~ ' AS SELECT' in dbt_cdc._makes_of_a_table() %}
             {% set restored = -1 if is_foreign else dbt_cdc._restored_version(commit) %}
             {% do dbt_cdc._raise_taken_back(consumer, bookmark, written, commit, restored, commits[0].version)
                 if restored is not none and restored < written < commit.version %}

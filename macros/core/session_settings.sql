@@ -1,11 +1,11 @@
 {#- Settings of a session that lose or alter what a run reads or writes, and nothing of the run shows it. Asked once
-    in a command, by a statement that takes a query comment behind it, as SET does not. -#}
+    in a command. -#}
 {% macro _check_session_settings() %}
     {% set cache = dbt_cdc._invocation_cache() %}
     {% if 'has_settings' not in cache and target.type == 'spark' %}
         {% do cache.update(has_settings=true) %}
         {% set given = {} %}
-        {% for row in run_query("execute immediate 'set'").rows %}
+        {% for row in dbt_cdc._send_setting('set').rows %}
             {% do given.update({row[0]: row[1] | string | trim}) %}
         {% endfor %}
         {% for name, setting in dbt_cdc._refused_settings().items()
@@ -20,9 +20,14 @@
 {% endmacro %}
 
 
-{#- SET takes a query comment behind it for a part of its value. -#}
+{#- SET and RESET take a query comment behind them for a part of a value. -#}
+{% macro _send_setting(statement) %}
+    {% do return(run_query("execute immediate '" ~ statement ~ "'")) %}
+{% endmacro %}
+
+
 {% macro _session_setting(name) %}
-    {% do return(run_query("execute immediate 'set " ~ name ~ "'").rows[0][1]) %}
+    {% do return(dbt_cdc._send_setting('set ' ~ name).rows[0][1]) %}
 {% endmacro %}
 
 

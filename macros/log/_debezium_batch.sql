@@ -39,7 +39,7 @@
     {% endif %}
     {#- the longer statements have more steps than Spark's analyzer takes by default, 100; a warehouse of Databricks
         lets nobody set it -#}
-    {% do run_query("execute immediate 'set spark.sql.analyzer.maxIterations = 500'")
+    {% do dbt_cdc._send_setting('set spark.sql.analyzer.maxIterations = 500')
         if execute and target.type != 'databricks' and (batch.has_untold or batch.has_later_rows) %}
     {% do return(batch) %}
 {% endmacro %}

@@ -36,14 +36,14 @@
 {% macro _compact_table(relation) %}
     {% set sizes = {'minFileSize': 16777216, 'maxFileSize': 1099511627776} %}
     {% for name, size in sizes.items() %}
-        {% do run_query("execute immediate 'set spark.databricks.delta.optimize." ~ name ~ '=' ~ size ~ "'") %}
+        {% do dbt_cdc._send_setting('set spark.databricks.delta.optimize.' ~ name ~ '=' ~ size) %}
     {% endfor %}
     {% set optimize = 'optimize ' ~ relation %}
     {% set outcome = dbt_cdc._fetch(dbt_cdc._on_failure(
         'execute immediate ' ~ dbt_cdc._literal(optimize) ~ ";\nselect 'done' as outcome",
         "select 'failed' as outcome"))[0].outcome %}
     {% for name in sizes %}
-        {% do run_query("execute immediate 'reset spark.databricks.delta.optimize." ~ name ~ "'") %}
+        {% do dbt_cdc._send_setting('reset spark.databricks.delta.optimize.' ~ name) %}
     {% endfor %}
     {% do return(
         'failed' if outcome == 'failed'

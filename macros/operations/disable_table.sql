@@ -126,13 +126,10 @@
         {% do run_query('drop function if exists ' ~ dbt_cdc._function_name(name)) %}
     {% endfor %}
     {% do run_query('drop table if exists ' ~ dbt_cdc._change_table_of(registered.capture_instance)) %}
-    {% do run_query(dbt_cdc._in_turn(
-        'delete from ' ~ dbt_cdc._state_relation('scan_progress') ~ ' where lower(capture_instance) = '
-        ~ dbt_cdc._literal(registered.capture_instance | lower)
-    )) %}
+    {% do dbt_cdc._delete_state(
+        'scan_progress', 'lower(capture_instance) = ' ~ dbt_cdc._literal(registered.capture_instance | lower)) %}
     {% for table in ['captured_columns', 'index_columns', 'ddl_history', 'change_tables'] %}
-        {% do run_query(dbt_cdc._in_turn(
-            'delete from ' ~ dbt_cdc._state_relation(table) ~ ' where object_id = ' ~ registered.object_id)) %}
+        {% do dbt_cdc._delete_state(table, 'object_id = ' ~ registered.object_id) %}
     {% endfor %}
 {% endmacro %}
 
@@ -143,7 +140,7 @@
     {% set scanned_lsn = dbt_cdc._published_state().scanned_lsn %}
     {% if is_last %}
         {% do run_query('drop table if exists ' ~ dbt_cdc._state_relation('cdc_jobs')) %}
-        {% do run_query(dbt_cdc._in_turn('delete from ' ~ dbt_cdc._state_relation('lsn_time_mapping'))) %}
+        {% do dbt_cdc._delete_state('lsn_time_mapping') %}
         {% do run_query(dbt_cdc._validity_intervals_sql([], scanned_lsn)) %}
     {% else %}
         {% do dbt_cdc._publish_validity_intervals(scanned_lsn) %}

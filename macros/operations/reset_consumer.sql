@@ -24,8 +24,7 @@
                         ~ ' and capture_instance = ' ~ dbt_cdc._literal(new.capture_instance)) %}
                 {% endfor %}
             {% else %}
-                {% do run_query(dbt_cdc._in_turn(
-                    'delete from ' ~ dbt_cdc._state_relation('consumer_bookmarks') ~ ' where ' ~ is_it)) %}
+                {% do dbt_cdc._delete_state('consumer_bookmarks', is_it) %}
             {% endif %}
         {% endif %}
     {% endif %}

@@ -16,11 +16,7 @@
 {% macro _all_changes_sql(window, more=[]) -%}
     {%- set columns = dbt_cdc._query_columns(window, [
         '__$start_lsn', '__$seqval', '__$operation', '__$update_mask'] + more) -%}
-    {#- the guard comes first: a LIMIT takes no row before it -#}
-    select
-        {{ columns.checked | join(',\n        ') }}
-    from {{ dbt_cdc._validity_guard(window) }}
-    union all
+    {{ dbt_cdc._guard_first(columns, window) }}
     select
         {{ columns.names | join(',\n        ') }}
     {%- if window.is_settled %}

@@ -25,10 +25,7 @@
     {#- of a NULL a delete that may lack values does not tell what was there -#}
     {%- set is_told = 'true' if dbt_cdc._told_by_adapters().has_whole_deletes
         else '`__$first`.operation = 3 or ' ~ captured | join(' is not null and ') ~ ' is not null' -%}
-    select
-        {{ columns.checked | join(',\n        ') }}
-    from {{ dbt_cdc._validity_guard(window) }}
-    union all
+    {{ dbt_cdc._guard_first(columns, window) }}
     select
         `__$start_lsn`,
         {{ dbt_cdc._indent(dbt_cdc._net_operation(window), 4) }} as `__$operation`,

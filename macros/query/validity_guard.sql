@@ -26,6 +26,15 @@
 {%- endmacro %}
 
 
+{#- What a query begins with: a LIMIT takes no row before the check. -#}
+{% macro _guard_first(columns, window) -%}
+    select
+        {{ columns.checked | join(',\n        ') }}
+    from {{ dbt_cdc._validity_guard(window) }}
+    union all
+{%- endmacro %}
+
+
 {#- A column of the guard's row that never comes. It is the check itself: a filter that Spark moves below the rest of a
     query would drop a row of NULLs before it is checked. -#}
 {% macro _checked_column(name, data_type) -%}

@@ -19,7 +19,7 @@
                 'insert overwrite ' ~ waiting ~ ' ' ~ dbt_cdc._state_rows('waiting_transactions', found))) %}
         {% elif dbt_cdc._has_state('waiting_transactions')
             and dbt_cdc._fetch('select 1 from ' ~ waiting ~ ' limit 1') %}
-            {% do run_query(dbt_cdc._in_turn('delete from ' ~ waiting)) %}
+            {% do dbt_cdc._delete_state('waiting_transactions') %}
         {% endif %}
         {% set without_end = [] %}
         {% for row in found if not (row.commit_lsn or row.tran_id.startswith('snapshot')

@@ -9,6 +9,13 @@
 {% endmacro %}
 
 
+{#- All rows, or those of a condition. -#}
+{% macro _delete_state(table, where=none) %}
+    {% do run_query(dbt_cdc._in_turn(
+        'delete from ' ~ dbt_cdc._state_relation(table) ~ (' where ' ~ where if where else ''))) %}
+{% endmacro %}
+
+
 {#- Columns that a table got since an older version has made it; `known`: those that it has. Of several threads one adds
     them. -#}
 {% macro _add_missing_columns(table, known) %}
