@@ -94,8 +94,9 @@ class Story:
         self.land(2 if self.windows % 3 == 2 else 1)
 
     def tables(self) -> set[str]:
-        """The tables and views that exist."""
-        return {row.tableName for row in self.capture.sql("show tables in {schema}")}
+        """The tables and views that exist, without those of the session."""
+        rows = self.capture.sql("show tables in {schema}")
+        return {row.tableName for row in rows if not row.isTemporary}
 
     def published(self) -> str:
         """The published high end, all zeros before the first; neither end may have moved back."""

@@ -150,7 +150,7 @@ class _Session:
 class _Database:
     """Sessions with row locks that change tables and write the log."""
 
-    def __init__(self, seed: int, partial: bool, own_keys: int) -> None:
+    def __init__(self, seed: int, partial: bool, own_keys: int, has_late: bool) -> None:
         self.rng = rng = random.Random(seed)
         self.own_keys = own_keys
         self.instances = tuple(
@@ -158,7 +158,7 @@ class _Database:
             for t in TABLES
         )
         self.number = rng.choice([0, 0xFFFFFFF0, 0x2D00000580FFF0, 2**72])
-        self.clock, self.has_late, self.row_id = START, False, 0
+        self.clock, self.has_late, self.row_id = START, has_late, 0
         self.with_commands = rng.random() < 0.5
         self.records: list[LogRecord] = []
         self.sessions: list[_Session] = []
@@ -332,10 +332,12 @@ class _Database:
             self.write("UPDATE", session.tran_id, after_image="{broken", **table_name)
 
 
-def make_log(seed: int, steps: int, partial: bool = False, own_keys: int = 0) -> HostileLog:
+def make_log(
+    seed: int, steps: int, partial: bool = False, own_keys: int = 0, has_late: bool = False
+) -> HostileLog:
     """The log of `steps` steps; `partial`: keyed tables log partial or no before images. Logs with
-    other `own_keys` have other keys."""
-    database = _Database(seed, partial, own_keys)
+    other `own_keys` have other keys; `has_late`: no DDL adds the last column, as it is there."""
+    database = _Database(seed, partial, own_keys, has_late)
     for _ in range(steps):
         database.step()
     return HostileLog(
