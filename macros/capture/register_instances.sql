@@ -12,7 +12,7 @@
         {% for instance in new %}
             {% do dbt_cdc._drop_outdated(instance.relation, dbt_cdc._change_table_columns(instance)) %}
         {% endfor %}
-        {% do dbt_cdc._inherit_ddl_history(new) %}
+        {% do dbt_cdc._inherit_ddl_history(new, planned.known) %}
         {% do dbt_cdc._enter_instances(new) %}
         {% if not planned.known %}
             {% do dbt_cdc._make_jobs() %}

@@ -1,7 +1,7 @@
 {#- SQL: whether a captured column (a value) has changed by an update mask (SQL). -#}
 {% macro has_column_changed(capture_instance, column_name, mask) -%}
     {%- if execute -%}
-    {%- set instance = dbt_cdc._find_instance(capture_instance) -%}
+    {%- set instance = dbt_cdc._instance_of_masks(capture_instance) -%}
     {{ dbt_cdc.is_bit_set(dbt_cdc._captured_ordinal(instance, column_name), mask) }}
     {%- endif -%}
 {%- endmacro %}

@@ -49,6 +49,15 @@
 {% endmacro %}
 
 
+{#- An instance whose masks are read in SQL of one's own. -#}
+{% macro _instance_of_masks(capture_instance) %}
+    {% set instance = dbt_cdc._find_instance(capture_instance) %}
+    {% do dbt_cdc._check_as_entered(instance, dbt_cdc._state_relation('lsn_time_mapping'))
+        if dbt_cdc._is_asked() and not dbt_cdc._resolved_consumer() and not dbt_cdc._is_unit_test() %}
+    {% do return(instance) %}
+{% endmacro %}
+
+
 {#- Masks and keys are those of the instance as it was entered; the next scan would stop at the edit, too. -#}
 {% macro _check_as_entered(instance, mapping) %}
     {% set cache = dbt_cdc._invocation_cache() %}

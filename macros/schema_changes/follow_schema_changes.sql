@@ -175,7 +175,7 @@
 
 
 {#- A new instance has the history of its table that an older one has. -#}
-{% macro _inherit_ddl_history(instances) %}
+{% macro _inherit_ddl_history(instances, known) %}
     {% set target = dbt_cdc._state_relation('ddl_history') %}
     {% for instance in instances %}
         {% set source_id = dbt_cdc._object_id(instance.table) %}
@@ -185,6 +185,7 @@
             ~ ' as object_id, required_column_update, ddl_command, ddl_lsn, ddl_time from ' ~ target
             ~ ' where source_object_id = ' ~ source_id ~ ' and ddl_lsn not in (select ddl_lsn from '
             ~ target ~ ' where object_id = ' ~ object_id ~ ')'
-        )) if dbt_cdc._instances_of([dbt_cdc._source_of(instance)]) | length > 1 %}
+        )) if known.values() | selectattr('source_schema', 'eq', instance.source_schema)
+            | selectattr('source_name', 'eq', instance.source_name) | list %}
     {% endfor %}
 {% endmacro %}

@@ -150,6 +150,7 @@
         {% set number, low, high = ranges[name] %}
         {% do dbt_cdc.raise_cdc_error(
             number, name ~ ' is ' ~ value, 'give a whole number from ' ~ low ~ ' to ' ~ high
-        ) if value is not number or value != value | int or value < low or value > high %}
+        ) if value is not integer and not (name == 'continuous' and value is boolean)
+            or value < low or value > high %}
     {% endfor %}
 {% endmacro %}

@@ -53,6 +53,7 @@
     select
         instances.capture_instance,
         instances.start_lsn as low_end,
+        instances.lost_lsn,
         instances.end_lsn,
         mapping.high_end,
         cast(mapping.high_time as string) as high_time

@@ -11,13 +11,15 @@
             high_time=dbt_cdc._later_time(known.high_time, row.high_time) if is_captured else none
         )) %}
     {% endfor %}
-    {% set raised = intervals | rejectattr('low_time') | map(attribute='low_end') | unique | list %}
-    {% if raised %}
-        {% set times = dbt_cdc._fetch(dbt_cdc._low_times_sql(raised))[0] %}
-        {% for interval in intervals if not interval.low_time %}
-            {% do interval.update(low_time=times[interval.low_end | lower]) %}
-        {% endfor %}
-    {% endif %}
+    {% set raised = [] %}
+    {% for interval in intervals if not interval.low_time %}
+        {% do raised.append(dbt_cdc._low_time_sql(interval)) %}
+    {% endfor %}
+    {% set asked = raised | unique | list %}
+    {% set times = dbt_cdc._fetch(dbt_cdc._low_times_sql(asked))[0] if asked %}
+    {% for interval in intervals if not interval.low_time %}
+        {% do interval.update(low_time=times['time_' ~ asked.index(dbt_cdc._low_time_sql(interval))]) %}
+    {% endfor %}
     {% for interval in intervals if interval.end_lsn and interval.high_end %}
         {% do dbt_cdc._freeze_high_end(interval, state) %}
     {% endfor %}
@@ -51,15 +53,23 @@
 {% endmacro %}
 
 
-{#- The time of a low end is the last commit's before it, captured or not; of the log's start, the
-    first transaction's begin. -#}
-{% macro _low_times_sql(low_ends) -%}
+{#- The time of a low end is the last commit's before it, captured or not; of the log's start, the first transaction's
+    begin. A window by time that begins there takes the low end in, so where that is a commit that emptied the table it
+    is this one's own: no window may span it, and one that begins at NULL has the rest of it. Where changes are gone, a
+    transaction that is left may have begun before them. -#}
+{% macro _low_time_sql(interval) -%}
+    {%- set lost_lsn = interval.lost_lsn or '' -%}
+coalesce({{ dbt_cdc._last_time_sql(
+    "if(commit_lsn " ~ ('<=' if lost_lsn == interval.low_end else '<') ~ " '" ~ interval.low_end
+    ~ "', commit_time, null)") }}, min_by({{ 'commit_time' if lost_lsn else 'coalesce(begin_time, commit_time)'
+    }}, commit_lsn) filter (where commit_time is not null), min(begin_time))
+{%- endmacro %}
+
+
+{% macro _low_times_sql(times) -%}
     select
-        {%- for lsn in low_ends %}
-        cast(coalesce(
-            {{ dbt_cdc._last_time_sql("if(commit_lsn < '" ~ lsn ~ "', commit_time, null)") }},
-            min(begin_time)
-        ) as string) as `{{ lsn | lower }}`{{ ',' if not loop.last }}
+        {%- for time in times %}
+        cast({{ time }} as string) as time_{{ loop.index0 }}{{ ',' if not loop.last }}
         {%- endfor %}
     from (
         select commit_lsn, commit_time, begin_time

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from asking import rows
 from capturing import Capture, instance_yaml
 from harness import DbtResult, Project
 from reference.capture import CaptureInstance
@@ -293,3 +295,45 @@ def test_a_view_by_time_that_is_older_than_its_end(
         capturing.run("--select", "+lsn_time_mapping")
     capturing.run()
     assert [row.id for row in capturing.sql("select id from {schema}.asked")] == [1]
+
+
+@pytest.mark.more
+def test_no_window_by_time_spans_a_truncate(make_project: Callable[..., Project]) -> None:
+    """Nor where the view of what is published is made anew; NULL begins with what is left."""
+    capturing, writer = Capture(make_project, [ITEMS]), Writer()
+    capturing.land(writer.insert("items", id=1, name="a"))
+    capturing.run()
+    writer.time += timedelta(minutes=5)
+    emptied = writer.record("TRUNCATE", "items")
+    added = writer.record("INSERT", "items", after_image={"id": 2, "name": "b"})
+    capturing.land([emptied, added, writer.record("COMMIT")])
+    for _ in range(2):
+        capturing.run()
+        with pytest.raises(
+            Exception, match=r"CDC 313: start_time .* is before 2024-05-01 00:06:00"
+        ):
+            rows(capturing, ["all_changes_between('dbo_items', '2024-05-01 00:01:00')"])
+        [found] = rows(capturing, ["all_changes_between('dbo_items')"])
+        assert [row.id for row in found] == [2]
+        capturing.sql("drop view {schema}.validity_intervals")
+
+
+@pytest.mark.more
+def test_masks_are_read_by_the_columns_as_entered(make_project: Callable[..., Project]) -> None:
+    calls = {
+        "ordinal": "get_column_ordinal('dbo_items', 'name')",
+        "changed": "has_column_changed('dbo_items', 'name', \"'0x02'\")",
+        "names": "changed_columns('dbo_items', \"'0x02'\")",
+    }
+    models = {
+        f"{name}.sql": f"select {{{{ dbt_cdc.{call} }}}} as x" for name, call in calls.items()
+    }
+    capturing, writer = Capture(make_project, [ITEMS], models=models), Writer()
+    capturing.land(writer.insert("items", id=1, name="a"))
+    capturing.run()
+    assert capturing.sql("select x from {schema}.ordinal")[0].x == 2
+    swapped = replace(ITEMS, columns=ITEMS.columns[::-1])
+    capturing.project.write("models/instances.yml", instance_yaml([swapped]))
+    result = capturing.project.dbt("run", "--select", *calls)
+    for name in calls:
+        assert "CDC 22930" in result.messages[name].message
