@@ -80,7 +80,7 @@
         22981, 'change table ' ~ instance.relation ~ ', from which ' ~ consumer.name
         ~ ' takes its changes, is not there',
         'what is captured and consumed in another schema is not deferred to: build it here, dbt run '
-        ~ '--select +' ~ consumer.name
+        ~ '--select +' ~ dbt_cdc._selector_of(consumer.name)
     ) if dbt_cdc._is_building() and load_cached_relation(instance.relation) is none %}
 {% endmacro %}
 

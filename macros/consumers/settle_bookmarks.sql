@@ -27,13 +27,14 @@
                 dbt_cdc._rebuild_command(consumer.name) ~ ' builds it from the beginning, or restore table '
                 ~ this ~ ' to version as of ' ~ bookmark.target_version
             ) %}
-        {% elif consumer.kind == 'incremental' and not commit and bookmark.target_version >= 0
-            and commits and commits[-1].version > bookmark.target_version + 1 and dbt_cdc._is_building() %}
+        {% elif consumer.kind == 'incremental' and not consumer.starts_over and not commit
+            and bookmark.target_version >= 0 and commits and commits[-1].version > bookmark.target_version + 1
+            and dbt_cdc._is_building() %}
             {% do dbt_cdc.raise_cdc_error(
                 2714, consumer.name ~ ' did not end a run on version ' ~ bookmark.target_version ~ ' of ' ~ this
                 ~ ', whose history begins with ' ~ commits[-1].version ~ ' by now: whether the changes of '
                 ~ bookmark.capture_instance ~ ' up to ' ~ bookmark.open_lsn ~ ' are there nothing tells',
-                dbt_cdc._rebuild_command(consumer.name) ~ ' builds it anew, after reset_consumer; keep '
+                dbt_cdc._rebuild_command(consumer.name) ~ ' builds it anew; keep '
                 ~ 'delta.logRetentionDuration longer than a consumer stands still'
             ) %}
         {% endif %}

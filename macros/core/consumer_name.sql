@@ -33,7 +33,8 @@
 
 {#- One of several instances is named: an incremental model would repeat the others' changes. -#}
 {% macro _reset_command(name, capture_instance=none, more='') %}
-    {% do return('dbt run-operation reset_consumer --args ' ~ dbt_cdc._shell_text('{consumer: ' ~ name
+    {% do return('dbt run-operation reset_consumer --args ' ~ dbt_cdc._shell_text(
+        '{consumer: ' ~ (name if '.' in name else dbt_cdc._yaml_text(name))
         ~ (', capture_instance: ' ~ dbt_cdc._yaml_text(capture_instance) if capture_instance) ~ more ~ '}')) %}
 {% endmacro %}
 

@@ -106,7 +106,8 @@
         {% do dbt_cdc.raise_cdc_error(
             22962, 'table ' ~ instance.table ~ ' has ' ~ names[instance.table] | length
             ~ ' capture instances: ' ~ names[instance.table] | join(', '),
-            'at most two; disable the oldest (dbt run-operation disable_table) and delete its model'
+            'at most two: take the newest model, its YAML and its name in cdc_capture_instances away; disable the '
+            ~ 'oldest (dbt run-operation disable_table) and delete its model; then put the newest one back'
         ) if names[instance.table] | length > 2 %}
     {% endfor %}
 {% endmacro %}

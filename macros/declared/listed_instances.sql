@@ -71,5 +71,5 @@
 {#- The variable as the user has written it, with one more name. -#}
 {% macro _listing_line(variable, name) %}
     {% set names = (var(variable, none) or []) + [name] %}
-    {% do return('vars: {' ~ variable ~ ': [' ~ names | join(', ') ~ ']}') %}
+    {% do return('vars: {' ~ variable ~ ': ' ~ dbt_cdc._yaml_list(names | map('string') | list) ~ '}') %}
 {% endmacro %}
