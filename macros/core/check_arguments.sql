@@ -52,7 +52,7 @@
 {% macro _check_source_given(source_schema, source_name) %}
     {% for name, value in {'source_schema': source_schema, 'source_name': source_name}.items() %}
         {% do dbt_cdc.raise_cdc_error(22963, name ~ ' is NULL or empty', 'name the source table')
-            if value is undefined or value in [none, ''] or not value | string | trim %}
+            if value is undefined or value is none or not value | string | trim %}
         {% do dbt_cdc._check_is_text(name, value) %}
     {% endfor %}
 {% endmacro %}

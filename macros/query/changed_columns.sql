@@ -2,7 +2,8 @@
     array of strings; NULL for a NULL mask. -#}
 {% macro changed_columns(capture_instance, mask) -%}
     {%- if execute -%}
-    {%- set instance = dbt_cdc._instance_of_masks(capture_instance) -%}
+    {%- set instance = dbt_cdc._find_instance(capture_instance) -%}
+    {%- do dbt_cdc._check_as_entered(instance) -%}
     case when {{ mask }} is not null then filter(
         {{ dbt_cdc._names(instance.columns) }},
         (cdc_name, cdc_place) -> {{ dbt_cdc._indent(

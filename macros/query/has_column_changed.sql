@@ -1,7 +1,8 @@
 {#- SQL: whether a captured column (a value) has changed by an update mask (SQL). -#}
 {% macro has_column_changed(capture_instance, column_name, mask) -%}
     {%- if execute -%}
-    {%- set instance = dbt_cdc._instance_of_masks(capture_instance) -%}
+    {%- set instance = dbt_cdc._find_instance(capture_instance) -%}
+    {%- do dbt_cdc._check_as_entered(instance) -%}
     {{ dbt_cdc.is_bit_set(dbt_cdc._captured_ordinal(instance, column_name), mask) }}
     {%- endif -%}
 {%- endmacro %}

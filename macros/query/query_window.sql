@@ -27,8 +27,7 @@
     {% set instance = dbt_cdc._find_instance(capture_instance) %}
     {% set mapping = dbt_cdc._mapping_to_read(instance.name) %}
     {% do dbt_cdc._check_published(instance, mapping) %}
-    {% do dbt_cdc._check_as_entered(instance, mapping) if dbt_cdc._is_asked()
-        and not dbt_cdc._resolved_consumer() %}
+    {% do dbt_cdc._check_as_entered(instance, mapping) %}
     {% set window = dbt_cdc._function_window(function, instance) %}
     {% do window.update(
         instance=instance, relation=dbt_cdc._change_table_to_read(instance), mapping=mapping,
@@ -49,22 +48,15 @@
 {% endmacro %}
 
 
-{#- An instance whose masks are read in SQL of one's own. -#}
-{% macro _instance_of_masks(capture_instance) %}
-    {% set instance = dbt_cdc._find_instance(capture_instance) %}
-    {% do dbt_cdc._check_as_entered(instance, dbt_cdc._state_relation('lsn_time_mapping'))
-        if dbt_cdc._is_asked() and not dbt_cdc._resolved_consumer() and not dbt_cdc._is_unit_test() %}
-    {% do return(instance) %}
-{% endmacro %}
-
-
-{#- Masks and keys are those of the instance as it was entered; the next scan would stop at the edit, too. -#}
-{% macro _check_as_entered(instance, mapping) %}
-    {% set cache = dbt_cdc._invocation_cache() %}
-    {% do cache.update(instances_as_entered=dbt_cdc._registered_if_any()) if 'instances_as_entered' not in cache %}
-    {% if instance.name | lower in cache.instances_as_entered
-        and mapping | string == dbt_cdc._state_relation('lsn_time_mapping') | string %}
-        {% do dbt_cdc._check_unedited(instance, cache.instances_as_entered[instance.name | lower]) %}
+{#- Masks and keys are those of the instance as it was entered; the next scan would stop at the edit, too. A consumer
+    has asked that for all that it reads. -#}
+{% macro _check_as_entered(instance, mapping=dbt_cdc._state_relation('lsn_time_mapping')) %}
+    {% if dbt_cdc._is_asked() and not dbt_cdc._resolved_consumer() and not dbt_cdc._is_unit_test() %}
+        {% set cache = dbt_cdc._invocation_cache() %}
+        {% do cache.update(instances_as_entered=dbt_cdc._registered_if_any()) if 'instances_as_entered' not in cache %}
+        {% do dbt_cdc._check_unedited(instance, cache.instances_as_entered[instance.name | lower])
+            if instance.name | lower in cache.instances_as_entered
+            and mapping | string == dbt_cdc._state_relation('lsn_time_mapping') | string %}
     {% endif %}
 {% endmacro %}
 

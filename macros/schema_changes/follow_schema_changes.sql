@@ -177,7 +177,9 @@
 {#- A new instance has the history of its table that an older one has. -#}
 {% macro _inherit_ddl_history(instances, known) %}
     {% set target = dbt_cdc._state_relation('ddl_history') %}
-    {% for instance in instances %}
+    {% set sources = [] %}
+    {% for registered in known.values() %}{% do sources.append(dbt_cdc._source_of(registered)) %}{% endfor %}
+    {% for instance in instances if dbt_cdc._source_of(instance) in sources %}
         {% set source_id = dbt_cdc._object_id(instance.table) %}
         {% set object_id = dbt_cdc._object_id(instance.name ~ '_ct') %}
         {% do run_query(dbt_cdc._in_turn(
@@ -185,7 +187,6 @@
             ~ ' as object_id, required_column_update, ddl_command, ddl_lsn, ddl_time from ' ~ target
             ~ ' where source_object_id = ' ~ source_id ~ ' and ddl_lsn not in (select ddl_lsn from '
             ~ target ~ ' where object_id = ' ~ object_id ~ ')'
-        )) if known.values() | selectattr('source_schema', 'eq', instance.source_schema)
-            | selectattr('source_name', 'eq', instance.source_name) | list %}
+        )) %}
     {% endfor %}
 {% endmacro %}

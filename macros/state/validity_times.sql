@@ -11,14 +11,14 @@
             high_time=dbt_cdc._later_time(known.high_time, row.high_time) if is_captured else none
         )) %}
     {% endfor %}
-    {% set raised = [] %}
+    {% set raised = {} %}
     {% for interval in intervals if not interval.low_time %}
-        {% do raised.append(dbt_cdc._low_time_sql(interval)) %}
+        {% do raised.setdefault(dbt_cdc._low_time_sql(interval), []).append(interval) %}
     {% endfor %}
-    {% set asked = raised | unique | list %}
-    {% set times = dbt_cdc._fetch(dbt_cdc._low_times_sql(asked))[0] if asked %}
-    {% for interval in intervals if not interval.low_time %}
-        {% do interval.update(low_time=times['time_' ~ asked.index(dbt_cdc._low_time_sql(interval))]) %}
+    {% set times = dbt_cdc._fetch(dbt_cdc._low_times_sql(raised))[0] if raised %}
+    {% for alike in raised.values() %}
+        {% set low_time = times['time_' ~ loop.index0] %}
+        {% for interval in alike %}{% do interval.update(low_time=low_time) %}{% endfor %}
     {% endfor %}
     {% for interval in intervals if interval.end_lsn and interval.high_end %}
         {% do dbt_cdc._freeze_high_end(interval, state) %}
@@ -58,10 +58,9 @@
     is this one's own: no window may span it, and one that begins at NULL has the rest of it. Where changes are gone, a
     transaction that is left may have begun before them. -#}
 {% macro _low_time_sql(interval) -%}
-    {%- set lost_lsn = interval.lost_lsn or '' -%}
 coalesce({{ dbt_cdc._last_time_sql(
-    "if(commit_lsn " ~ ('<=' if lost_lsn == interval.low_end else '<') ~ " '" ~ interval.low_end
-    ~ "', commit_time, null)") }}, min_by({{ 'commit_time' if lost_lsn else 'coalesce(begin_time, commit_time)'
+    "if(commit_lsn " ~ ('<=' if interval.lost_lsn == interval.low_end else '<') ~ " '" ~ interval.low_end
+    ~ "', commit_time, null)") }}, min_by({{ 'commit_time' if interval.lost_lsn else 'coalesce(begin_time, commit_time)'
     }}, commit_lsn) filter (where commit_time is not null), min(begin_time))
 {%- endmacro %}
 
