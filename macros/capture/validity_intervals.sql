@@ -74,13 +74,15 @@
 {%- endmacro %}
 
 
-{#- Whether a row of the view is further than these: also an instance that another checkout has published since the
-    `state` was read and that this one does not know. One that ended has a high end of its own. -#}
+{#- Whether a row of the view is further than these, or its low end was raised since the `state` was read: its time is
+    the view's then, for a cleanup has removed what told it. Also an instance that another checkout has published since
+    and that this one does not know. One that ended has a high end of its own. -#}
 {% macro _is_further(intervals, scanned_lsn, high_end, state) -%}
     {%- set low_ends, high_ends = {}, {} -%}
     {%- for interval in intervals -%}
         {%- set name = interval.capture_instance -%}
-        {%- do low_ends.update({name: dbt_cdc._literal(interval.low_end)}) -%}
+        {%- set known = state.intervals.get(name | lower, interval) -%}
+        {%- do low_ends.update({name: dbt_cdc._literal([known.low_end, interval.low_end] | min)}) -%}
         {%- do high_ends.update({name: dbt_cdc._literal(
             (high_end if interval.end_lsn else interval.high_end) or '')}) -%}
     {%- endfor -%}
