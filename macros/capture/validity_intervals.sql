@@ -65,6 +65,15 @@
 {% endmacro %}
 
 
+{#- Where somebody has dropped the view. -#}
+{% macro _publish_lost_view() %}
+    {% if load_cached_relation(dbt_cdc._validity_intervals()) is none %}
+        {% set state = dbt_cdc._published_state() %}
+        {% do dbt_cdc._publish_validity_intervals(state.scanned_lsn, state) if state.intervals %}
+    {% endif %}
+{% endmacro %}
+
+
 {#- Neither end ever moves back: a run that others have overtaken leaves their view as it is, and reads
     again what is published and what the tables hold. -#}
 {% macro _replace_view_sql(intervals, scanned_lsn, high_end, state) -%}

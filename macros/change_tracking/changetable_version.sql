@@ -60,7 +60,9 @@
     {%- elif not modules.re.fullmatch(dbt_cdc._key_value_pattern(data_type), text) -%}
         {%- do dbt_cdc.raise_cdc_error(313, problem, advice) -%}
     {%- elif data_type == 'binary' and text[:2] in ['0x', '0X'] -%} X'{{ text[2:] }}'
-    {%- else -%} coalesce(
+    {%- else -%}
+    {%- do dbt_cdc._check_session_time_zone() if dbt_cdc._type_family(data_type) == 'timestamp' -%}
+    coalesce(
         {{ dbt_cdc._plain_value(column, dbt_cdc._literal(text)) if data_type in ['binary', 'timestamp_ntz']
             else 'try_cast(' ~ dbt_cdc._literal(value) ~ ' as ' ~ data_type ~ ')' }},
         cast(raise_error({{ dbt_cdc._literal(dbt_cdc._error_text(313, problem, advice)) }}) as {{ data_type }})

@@ -31,13 +31,13 @@
 
 
 {#- An update's columns as bits of their ids, 56 in a number; NULL where it has changed all that are
-    not of the key at once. -#}
+    not of the key at once; a computed one never changes. -#}
 {% macro _updated_columns(tracked) -%}
     {%- if tracked.tracks_columns -%}
         {%- set parts, alls, others = [], [], [0] -%}
         {%- for chunk in tracked.columns | batch(56) -%}
             {%- set bits = [0] -%}
-            {%- for column in chunk if column.name not in tracked.index_columns -%}
+            {%- for column in chunk if column.name not in tracked.index_columns and not dbt_cdc._is_computed(column) -%}
                 {%- do bits.append(bits.pop() + 2 ** chunk.index(column)) -%}
             {%- endfor -%}
             {%- do parts.append('mask_' ~ loop.index) -%}

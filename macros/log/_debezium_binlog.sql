@@ -285,7 +285,7 @@ spans as (
                     "'its events are among those of others, in two files of the binary log, or at two places of one: '"
                     ~ " || 'the connector has gone to another server (a failover), and has sent it again'",
                     'give the events of the new server a log and a schema of their own; nothing of this batch is in '
-                    ~ 'the log; to go on without it, give vars: {cdc_give_up_transactions: [...]} and its name'
+                    ~ 'the log; to go on without it, give ' ~ dbt_cdc._give_up(['...']) ~ ' and its name'
                 ) | indent(16) }}
             else first_wal
         end as first_wal,
@@ -362,8 +362,8 @@ events as (
                     'such a transaction is compressed (binlog_transaction_compression), and the order of its events '
                     ~ 'cannot be told where they have no numbers, or a connector that restarted has numbered them '
                     ~ 'anew: set provide.transaction.metadata=true, or turn the compression off; nothing of this '
-                    ~ 'batch is in the log; where it is past, give the transaction up by vars: '
-                    ~ '{cdc_give_up_transactions: [...]} and its name'
+                    ~ 'batch is in the log; where it is past, give the transaction up by '
+                    ~ dbt_cdc._give_up(['...']) ~ ' and its name'
                 ) | indent(16) }}
             else number
         end as slot,

@@ -215,7 +215,7 @@ emitted_transactions as (
 {% macro _debezium_sqlserver_snapshot_advice() %}
     {% do return(
         'nothing of this batch is in the log; write the log anew out of the events from this snapshot on, in a schema '
-        ~ 'of its own; or, if nothing was missed, go on without its rows: vars: {cdc_give_up_transactions: [...]} and '
+        ~ 'of its own; or, if nothing was missed, go on without its rows: ' ~ dbt_cdc._give_up(['...']) ~ ' and '
         ~ 'its name'
     ) %}
 {% endmacro %}
@@ -238,8 +238,8 @@ emitted_changes as (
             when kinds = array('d') then 'DELETE'
             else {{ dbt_cdc._raise_bad_record(
                 place, "concat('its events are ', array_join(kinds, ', '))",
-                'nothing of this batch is in the log; to go on without the transaction, give vars: '
-                ~ '{cdc_give_up_transactions: [...]} and its name'
+                'nothing of this batch is in the log; to go on without the transaction, give '
+                ~ dbt_cdc._give_up(['...']) ~ ' and its name'
             ) | indent(16) }}
         end as operation,
         size(kinds) as events,
@@ -258,7 +258,7 @@ emitted_changes as (
                     "concat('changes of it landed behind position ', sent_until, ', when it had ended, some go back '"
                     ~ " || 'in the log of the source, and no numbers tell their order')",
                     'nothing of this batch is in the log; land all events anew in the order of sending, and write the '
-                    ~ 'log anew; or go on without the transaction: give vars: {cdc_give_up_transactions: [...]} and '
+                    ~ 'log anew; or go on without the transaction: give ' ~ dbt_cdc._give_up(['...']) ~ ' and '
                     ~ 'its name'
                 ) | indent(16) }}
             else cast(1 + count_if(steps_back) over (

@@ -79,8 +79,8 @@ select * from records
                 ~ 'else begin a log of its own in another schema')
                 ~ '; to go on without them, remove them from where they landed' ~ (
                 ': ' ~ dbt_cdc._dms_take_out_advice(batch) if batch.messages is not none)
-                ~ ', or give vars: '
-                ~ '{cdc_give_up_transactions: [...]} and their change_seqs'
+                ~ ', or give '
+                ~ dbt_cdc._give_up(['...']) ~ ' and their change_seqs'
             ) %}
         {% elif row.fate == 'other' %}
             {% do dbt_cdc.raise_cdc_error(
@@ -90,8 +90,8 @@ select * from records
                 ~ 'corrected the log, correct the rows alike; where a column has another type by now, or is gone, '
                 ~ 'remove the rows that the log has from where they landed' ~ (
                 ' (' ~ dbt_cdc._dms_take_out_advice(batch) ~ ')' if batch.messages is not none)
-                ~ '; to go on with what the log has, give vars: '
-                ~ '{cdc_give_up_transactions: [...]} and their change_seqs'
+                ~ '; to go on with what the log has, give '
+                ~ dbt_cdc._give_up(['...']) ~ ' and their change_seqs'
             ) %}
         {% elif row.fate == 'full load' %}
             {% do dbt_cdc.raise_cdc_error(

@@ -22,7 +22,7 @@
 {% macro _give_up_advice(mend) %}
     {% do return(
         'nothing of this batch is in the log; ' ~ mend ~ ' and run again; where they never come, give the transaction '
-        ~ 'up by vars: {cdc_give_up_transactions: [...]} and its name: none of its changes is captured'
+        ~ 'up by ' ~ dbt_cdc._give_up(['...']) ~ ' and its name: none of its changes is captured'
     ) %}
 {% endmacro %}
 

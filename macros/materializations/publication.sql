@@ -32,10 +32,8 @@
         {% else %}
             {% do dbt_cdc._publish_window(relation, window, compiled_code) %}
         {% endif %}
-    {% elif dbt_cdc._is_building() and load_cached_relation(dbt_cdc._validity_intervals()) is none %}
-        {#- somebody dropped the view -#}
-        {% set state = dbt_cdc._published_state() %}
-        {% do dbt_cdc._publish_validity_intervals(state.scanned_lsn, state) if state.intervals %}
+    {% elif dbt_cdc._is_building() %}
+        {% do dbt_cdc._publish_lost_view() %}
     {% endif %}
     {% do return(dbt_cdc._end_of_model(relation, 'nothing to publish')) %}
 {% endmaterialization %}

@@ -12,7 +12,8 @@
         {% set state = dbt_cdc._published_state() %}
         {% set job = dbt_cdc._find_job('cleanup', dbt_cdc._jobs()) %}
         {% if not state.high_end %}
-            {% do dbt_cdc._log_line('cleanup: nothing is published yet') %}
+            {% do dbt_cdc._log_line('cleanup: no change table has anything published') %}
+            {% do dbt_cdc._tend_files([], compact, vacuum_hours) if not dry_run %}
         {% else %}
             {% set found = dbt_cdc._fetch(dbt_cdc._retention_mark_sql(state, job.retention))[0] %}
             {% do dbt_cdc._log_line(

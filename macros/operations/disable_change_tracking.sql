@@ -5,9 +5,10 @@
     {% if execute %}
         {% set dry_run = dbt_cdc._as_boolean('dry_run', dry_run) %}
         {% do dbt_cdc._check_enabled() %}
-        {% do dbt_cdc._ensure_state_tables('tracking') %}
+        {% do dbt_cdc._ensure_state_tables('tracking') if dbt_cdc._has_state('syscommittab') %}
         {% set table = source_schema ~ '.' ~ source_name %}
-        {% set tables = dbt_cdc._read_tracking(dbt_cdc._zero_lsn()).tables %}
+        {% set tables = dbt_cdc._read_tracking(dbt_cdc._zero_lsn()).tables
+            if dbt_cdc._has_state('syscommittab') else {} %}
         {% set known = dbt_cdc._table_called(table, tables.values()) %}
         {% set tracked = known or dbt_cdc._table_called(table, dbt_cdc._tracked_tables().values()) %}
         {% set name = tracked.name if tracked else dbt_cdc._side_table_names(table)[0] %}

@@ -4,7 +4,7 @@
     {% if execute %}
         {% set dry_run = dbt_cdc._as_boolean('dry_run', dry_run) %}
         {% do dbt_cdc._check_enabled() %}
-        {% do dbt_cdc._ensure_state_tables('tracking') %}
+        {% do dbt_cdc._ensure_state_tables('tracking') if dbt_cdc._has_state('syscommittab') %}
         {% set name = dbt_cdc._find_tracked_table(table).name %}
         {% set plan = dbt_cdc._planned_cleanup(dbt_cdc._tracking_settings()) %}
         {% set tables = plan.tables | selectattr('name', 'equalto', name) | list %}

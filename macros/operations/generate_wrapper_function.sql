@@ -30,7 +30,7 @@
                 {% set script = dbt_cdc._wrapper_model(function, instance, kind, is_closed, columns, flags)
                     if as_models else 'create function ' ~ function
                     ~ dbt_cdc._wrapper_function_sql(kind, instance, columns, flags, is_closed) %}
-                {% do log(script if as_models else '-- ' ~ function ~ '\n' ~ script ~ ';\n', info=true) %}
+                {% do print(script if as_models else '-- ' ~ function ~ '\n' ~ script ~ ';\n') %}
                 {% do functions.append({'function_name': function, 'create_script': script}) %}
             {% endfor %}
         {% endfor %}

@@ -40,8 +40,10 @@
     in their order; notes of runs have none. Of the last published window the open transactions are carried
     on. -#}
 {% macro _dead_state(instances) %}
-    {% set scanned_lsn = dbt_cdc._published_state().scanned_lsn %}
-    {% set lowest = instances | map(attribute='new_low_end') | min if instances else scanned_lsn %}
+    {% set published = dbt_cdc._published_state() %}
+    {% set scanned_lsn = published.scanned_lsn %}
+    {#- the low end of a table that was emptied last is above the high end, whose entry tells its time -#}
+    {% set lowest = (instances | map(attribute='new_low_end') | list + [published.high_end or scanned_lsn]) | min %}
     {% set days = dbt_cdc._number_of_var('cdc_monitoring_days', 30, most=dbt_cdc._most_minutes() // 1440) %}
     {% set is_old = " < current_timestamp() - interval '" ~ days ~ "' day" %}
     {% set tables = [] %}

@@ -37,6 +37,8 @@
         and registered.source_schema == source_schema and registered.source_name == source_name %}
         {% do found.append(registered) %}
     {% endfor %}
+    {% do found.extend(dbt_cdc._as_if_registered(source_schema, source_name))
+        if not found and not dbt_cdc._is_asked() %}
     {% do dbt_cdc._raise_not_captured(source_schema ~ '.' ~ source_name) if not found %}
     {% set instances = dbt_cdc._old_and_new(found) | reverse | list %}
     {% set hand_over = instances[0].start_lsn %}
@@ -51,6 +53,23 @@
         ] %}
     {% endif %}
     {% do return({'instances': instances, 'windows': windows}) %}
+{% endmacro %}
+
+
+{#- A table's declared instances, where a model is only looked at before the first run. -#}
+{% macro _as_if_registered(source_schema, source_name) %}
+    {% set found = [] %}
+    {% for instance in dbt_cdc._capture_instances().values()
+        if instance.source_schema == source_schema and instance.source_name == source_name %}
+        {% set columns = [] %}
+        {% for column in instance.columns %}
+            {% do columns.append({'column_name': column.name, 'column_type': column.data_type}) %}
+        {% endfor %}
+        {% do found.append({
+            'capture_instance': instance.name, 'columns': columns, 'create_date': '', 'start_lsn': dbt_cdc._zero_lsn()
+        }) %}
+    {% endfor %}
+    {% do return(found) %}
 {% endmacro %}
 
 

@@ -7,10 +7,10 @@
     {% set from_lsn = dbt_cdc._normalize_lsn(from_lsn, function ~ ': from_lsn') %}
     {% set to_lsn = dbt_cdc._normalize_lsn(to_lsn, function ~ ': to_lsn') %}
     {% set option = dbt_cdc._row_filter_option(window, row_filter_option) %}
+    {#- where a model is only looked at before the first run, its ends are zeros -#}
     {% do dbt_cdc.raise_cdc_error(
-        313, function ~ ': from_lsn ' ~ from_lsn ~ ' is above to_lsn ' ~ to_lsn,
-        'give the lower end first'
-    ) if from_lsn > to_lsn %}
+        313, function ~ ': from_lsn ' ~ from_lsn ~ ' is above to_lsn ' ~ to_lsn, dbt_cdc._reversed_advice()
+    ) if from_lsn > to_lsn and (dbt_cdc._is_asked() or dbt_cdc._published_state(window.mapping).high_end) %}
     {% do window.update(
         from_lsn="'" ~ from_lsn ~ "'", to_lsn="'" ~ to_lsn ~ "'", option=option
     ) %}

@@ -103,6 +103,15 @@
 {%- endmacro %}
 
 
+{#- A table that was emptied last, and a new instance, have a low end above the high end. -#}
+{% macro _reversed_advice() %}
+    {% do return(
+        'give the lower end first; get_min_lsn is above get_max_lsn where nothing was captured since the table was '
+        ~ 'emptied or the instance began: the next captured change ends that'
+    ) %}
+{% endmacro %}
+
+
 {#- What a macro checks while it compiles, a persistent function checks in its query. -#}
 {% macro _argument_checks(window) -%}
     {%- for argument in ['from_lsn', 'to_lsn'] if not window.by_time %}
@@ -119,6 +128,6 @@
     {%- if not window.by_time %}
     when {{ window.from_lsn }} > {{ window.to_lsn }} then raise_error(concat(
         'CDC 313: from_lsn ', {{ window.from_lsn }}, ' is above to_lsn ', {{ window.to_lsn }},
-        {{ dbt_cdc._literal(dbt_cdc._advice('give the lower end first')) }}))
+        {{ dbt_cdc._literal(dbt_cdc._advice(dbt_cdc._reversed_advice())) }}))
     {%- endif %}
 {%- endmacro %}

@@ -183,10 +183,11 @@
         {% set source_id = dbt_cdc._object_id(instance.table) %}
         {% set object_id = dbt_cdc._object_id(instance.name ~ '_ct') %}
         {% do run_query(dbt_cdc._in_turn(
-            'insert into ' ~ target ~ ' by name select distinct source_object_id, ' ~ object_id
-            ~ ' as object_id, required_column_update, ddl_command, ddl_lsn, ddl_time from ' ~ target
-            ~ ' where source_object_id = ' ~ source_id ~ ' and ddl_lsn not in (select ddl_lsn from '
-            ~ target ~ ' where object_id = ' ~ object_id ~ ')'
+            'insert into ' ~ target ~ ' by name select source_object_id, ' ~ object_id ~ ' as object_id, '
+            ~ 'bool_or(required_column_update) as required_column_update, ddl_command, ddl_lsn, ddl_time from '
+            ~ target ~ ' where source_object_id = ' ~ source_id ~ ' and ddl_lsn not in (select ddl_lsn from '
+            ~ target ~ ' where object_id = ' ~ object_id
+            ~ ') group by source_object_id, ddl_command, ddl_lsn, ddl_time'
         )) %}
     {% endfor %}
 {% endmacro %}

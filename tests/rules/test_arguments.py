@@ -208,6 +208,9 @@ def test_times_in_a_session_of_another_zone(shop: Shop) -> None:
         })  # fmt: skip
         for call, message in zip(calls, found.values(), strict=True):
             assert f"CDC 22859: the session's {told}" in message, call
+        asked = [("_key_literal_of", {"name": "at", "data_type": "timestamp"}, "2024-01-01", {})]
+        key = shop.refusal("ask", answer={"as time_zone": [{"time_zone": zone}]}, calls=asked)
+        assert f"CDC 22859: the session's {told}" in key
 
 
 def test_the_log_is_the_latest_version_of_its_model(shop: Shop) -> None:

@@ -70,6 +70,29 @@ def test_goes_on_without_capture(make_project: Callable[..., Project]) -> None:
     check(tracking, reference, step=3)
 
 
+def test_a_project_that_only_tracks(make_project: Callable[..., Project]) -> None:
+    """It has no change table and no validity intervals, and is administered all the same. A
+    computed column never changes, so an update of all others is one of all columns."""
+    table = TrackedTable("dbo", "sums", (("id", "int"), ("n", "int"), ("twice", "int")), ("id",))
+    tracking = Tracking(make_project, [table])
+    yaml = json.loads(tracked_models([table])["tracked.yml"])
+    yaml["models"][0]["columns"][2]["meta"] = {"is_computed": True}
+    tracking.project.write("models/tracked.yml", json.dumps(yaml))
+    writer = TrackingWriter(START)
+    writer.commit(("INSERT", "sums", None, {"id": 1, "n": 2}))
+    writer.commit(("UPDATE", "sums", {"id": 1, "n": 2}, {"id": 1, "n": 3}))
+    tracking.land(writer.new())
+    tracking.run()
+    (changed,) = tracking.changes_of(table, 1)
+    assert changed[2:4] == ("U", None), changed
+    tracking.sql("drop view if exists {schema}.validity_intervals")
+    made = tracking.operation("create_functions")
+    assert "created" in made and "changetable_changes_dbo_sums" in made
+    assert "fn_cdc_get_min_lsn" not in made
+    done = tracking.operation("cleanup", vacuum_hours=168)
+    assert "cleanup: no change table has anything published" in done
+
+
 QUERIES = {
     "changes.sql": "select * from {{ dbt_cdc.changetable_changes('dbo.items', none) }}",
     "one.sql": "select * from {{ dbt_cdc.changetable_version('dbo.items', [1]) }}",

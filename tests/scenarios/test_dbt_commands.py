@@ -26,6 +26,13 @@ MODELS = {
     "changes.sql": "select * from {{ dbt_cdc.get_all_changes("
     "'dbo_items', dbt_cdc.get_min_lsn('dbo_items'), dbt_cdc.get_max_lsn()) }}",
 }
+BOUNDS = {
+    "next": ("dbt_cdc.increment_lsn(dbt_cdc.get_min_lsn('dbo_items'))", "dbt_cdc.get_max_lsn()"),
+    "before": ("dbt_cdc.decrement_lsn(dbt_cdc.get_min_lsn('dbo_items'))", "dbt_cdc.get_max_lsn()"),
+    "since": (
+        "dbt_cdc.map_time_to_lsn('smallest greater than', '2024-01-01')", "dbt_cdc.get_max_lsn()"
+    ),
+}  # fmt: skip
 
 
 def insert(number: int, image: str | None = None) -> list[LogRecord]:
@@ -39,7 +46,13 @@ def insert(number: int, image: str | None = None) -> list[LogRecord]:
 @pytest.fixture(scope="module")
 def shop(make_project: Callable[..., Project]) -> Capture:
     """A project that has not run yet, with a replica and a model that asks for all changes."""
-    made = Capture(make_project, [ITEMS], models=MODELS)
+    looked_at = {
+        f"{name}.sql": f"select * from {{{{ dbt_cdc.get_all_changes({', '.join(given)}) }}}}"
+        for name, given in {n: ("'dbo_items'", *bounds) for n, bounds in BOUNDS.items()}.items()
+    }
+    across = ", ".join(("'dbo', 'items'", *BOUNDS["next"]))
+    looked_at["across.sql"] = f"select * from {{{{ dbt_cdc.changes_across({across}) }}}}"
+    made = Capture(make_project, [ITEMS], models=MODELS | looked_at)
     made.land(insert(0))
     return made
 
@@ -58,6 +71,10 @@ def test_before_the_first_publication(shop: Capture) -> None:
     nothing = "CDC 313: nothing is published yet for capture instance dbo_items: dbt run --select"
     result = shop.project.dbt("run", "--select", "changes")
     assert nothing in result.messages["changes"].message
+    asked = shop.project.dbt("run", "--select", *BOUNDS, "across")
+    assert all("CDC 313: " in asked.messages[name].message for name in (*BOUNDS, "across")), asked
+    for name in (*BOUNDS, "across"):
+        (shop.project.folder / "models" / f"{name}.sql").unlink()
     shop.run()
     assert len(shop.sql("select * from {schema}.now")) == 1
     assert len(shop.sql("select * from {schema}.changes")) == 1
