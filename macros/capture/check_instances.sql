@@ -55,7 +55,8 @@
     {% set registered = instance.registered %}
     {#- one that was entered with log_start has lost what is before the log -#}
     {% if plan.is_new and instance.capture_from == 'log_start' and registered.lost_lsn
-        and registered.lost_lsn > (plan.emptied_lsn or '') and registered.lost_lsn <= window.previous_lsn
+        and registered.lost_lsn > (plan.emptied_lsn or '')
+        and registered.lost_lsn == dbt_cdc.decrement_lsn(registered.start_lsn)
         and dbt_cdc._fetch('select 1 from ' ~ dbt_cdc._log_relation() ~ " where lsn < '" ~ registered.start_lsn
             ~ "' limit 1") %}
         {% do dbt_cdc.raise_cdc_error(

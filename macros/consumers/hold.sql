@@ -40,8 +40,7 @@
     of these rows are gone. -#}
 {% macro _waiting_consumers(instances) %}
     {% set state, questions, asked = {}, [], [] %}
-    {% for instance in instances if instance.low_end < instance.new_low_end
-        and load_cached_relation(instance.relation) is not none %}
+    {% for instance in instances if instance.low_end < instance.new_low_end %}
         {% do state.update(dbt_cdc._consumed_so_far()) if not state %}
         {% for name, bookmarks in state.bookmarks.items() %}
             {% for bookmark in dbt_cdc._bookmarks_before(

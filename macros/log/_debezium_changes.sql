@@ -1,6 +1,7 @@
 {#- CTE `owned`: every event with the transaction that owns it. `commit_number` is the WAL position of the END;
-    transaction ids are used again, so the owner of an event is the first END of its xid after it. A snapshot is a
-    transaction right behind its LSN. -#}
+    transaction ids are used again, so the owner of an event is the first END of its xid after it, of a BEGIN also one
+    at its place: a connector that restarted behind all changes sends them so. A snapshot is a transaction right behind
+    its LSN. -#}
 {% macro _debezium_owners(batch) -%}
 {%- if batch.has_old_events -%}
 {{ dbt_cdc._debezium_known_commits(batch) }},
@@ -17,7 +18,7 @@ owned as (
                 else min(if(kind = 'END', wal, null)) over (partition by xid)
                 {%- else %}
                 else min(case when kind = 'END' then wal end) over (
-                    partition by xid order by wal desc, kind = 'END'
+                    partition by xid order by wal desc, kind in ('BEGIN', 'END')
                 )
                 {%- endif %}
             end as commit_number

@@ -30,16 +30,19 @@
 
 
 {#- Raises the low ends below `mark` (none: of no instance), of one instance or of all, and removes
-    what is below the low ends, `threshold` rows a DELETE. Gives the instances, with what became of each, and what was `kept`. -#}
+    what is below the low ends, `threshold` rows a DELETE. Gives the instances, with what became of each, and what was
+    `kept`. -#}
 {% macro _clean_up(mark, capture_instance, dry_run, threshold) %}
     {% set is_one = 'lower(capture_instance) = ' ~ dbt_cdc._literal(capture_instance | lower)
         if capture_instance else 'true' %}
     {% set instances, shown = dbt_cdc._registered_instances(is_one), dbt_cdc._published_state() %}
     {% set published = dbt_cdc._published_instances(shown) %}
-    {#- one that is not published yet captures from its low end on -#}
+    {#- one that is not published yet captures from its low end on; of a table that is not found here nobody could tell
+        which changes go, nor who has not read them -#}
     {% for instance in instances %}
-        {% do instance.update(new_low_end=[
-            mark or '' if instance.capture_instance | lower in published else '', instance.low_end] | max) %}
+        {% set is_raised = instance.capture_instance | lower in published
+            and load_cached_relation(instance.relation) is not none %}
+        {% do instance.update(new_low_end=[mark or '' if is_raised else '', instance.low_end] | max) %}
     {% endfor %}
     {% set losses = dbt_cdc._hold_for_consumers(instances, is_job=not capture_instance) %}
     {% if dry_run %}

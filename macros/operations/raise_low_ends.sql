@@ -26,7 +26,7 @@
     nothing. -#}
 {% macro _last_lsns_to_remove(instances) %}
     {% set questions = [] %}
-    {% for instance in instances if load_cached_relation(instance.relation) is not none %}
+    {% for instance in instances %}
         {% do questions.append(
             '(select ' ~ dbt_cdc._literal(instance.capture_instance) ~ ' as capture_instance, '
             ~ 'max(`__$start_lsn`) as lsn from ' ~ instance.relation ~ " where `__$start_lsn` < '"

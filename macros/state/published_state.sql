@@ -32,12 +32,16 @@
 {% endmacro %}
 
 
-{#- Where the view is lost, rows tell that an instance was published. One without rows is new once more: that costs a
-    look at the log, and repeats nothing. -#}
+{#- Where the view is lost, rows tell that an instance was published, if lsn_time_mapping has all of their commits: a
+    backfill that was captured alone has them not. One without rows is new once more: that costs a look at the log, and
+    repeats nothing. -#}
 {% macro _has_published_rows(interval) %}
     {% set relation = dbt_cdc._change_table_of(interval.capture_instance) %}
     {% do return(load_cached_relation(relation) is not none and dbt_cdc._fetch(
-        'select 1 from ' ~ relation ~ " where `__$start_lsn` <= '" ~ (interval.high_end or '') ~ "' limit 1")) %}
+        'select count(*) > 0 and count_if(mapping.start_lsn is null and `__$start_lsn` >= ' ~ "'" ~ interval.low_end
+        ~ "') = 0 as is_published from " ~ relation ~ ' left join ' ~ dbt_cdc._state_relation('lsn_time_mapping')
+        ~ " as mapping on `__$start_lsn` = mapping.start_lsn where `__$start_lsn` <= '" ~ (interval.high_end or '')
+        ~ "'")[0].is_published) %}
 {% endmacro %}
 
 

@@ -1,12 +1,12 @@
 {#- The ends with their times: how early a window by time may start, how late it may end. A low end keeps
-    its time until it is raised. -#}
+    its time until it is raised; before its instance is published, the transactions that tell it may still come. -#}
 {% macro _with_times(rows, state, captured) %}
     {% set intervals = [] %}
     {% for row in rows %}
         {% set known = state.intervals.get(row.capture_instance | lower, {}) %}
         {% set is_captured = known.high_end or row.capture_instance | lower in captured %}
         {% do intervals.append(dict(
-            row, low_time=known.low_time if known.low_end == row.low_end else none,
+            row, low_time=known.low_time if known.high_end and known.low_end == row.low_end else none,
             high_end=row.high_end if is_captured else none,
             high_time=dbt_cdc._later_time(known.high_time, row.high_time) if is_captured else none
         )) %}

@@ -33,7 +33,7 @@ GROUND = ("models", "tests/generic")
 
 EXCEPTIONS = Path(__file__).with_name("exceptions.yml")
 # The length of each list of exceptions, and the files of the largest circle. Only lower them.
-BOUNDS = {"calls": 0, "long_lines": 11, "public_macros": 0}
+BOUNDS = {"calls": 0, "long_lines": 10, "public_macros": 0}
 LARGEST_CIRCLE = 1
 
 
